@@ -1,0 +1,144 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "model/algorithm.hpp"
+#include "model/amdahl.hpp"
+#include "model/gpu_spec.hpp"
+#include "model/memory.hpp"
+#include "model/paper.hpp"
+#include "model/plan_choice.hpp"
+#include "model/roofline.hpp"
+#include "simulate/l2_model.hpp"
+#include "simulate/numerics/numerics.hpp"
+
+/// One shape in, everything known about it out. No text is made here, and nothing is printed.
+namespace hbmscope {
+
+/// How far a run goes. Each engine includes those before it; automatic is all that this machine can do.
+enum class Engine : std::uint8_t {
+  model,  ///< closed forms
+  sim,    ///< and the L2 simulation
+  cpu,    ///< and the numerics on the CPU
+  gpu,    ///< and the kernels on a GPU
+  automatic,
+};
+
+struct AmdahlInput {
+  std::optional<double> share;       ///< attention's share of the step, 0 to 1
+  std::optional<double> speedup;     ///< of attention
+  std::optional<double> time_saved;  ///< the part of attention's time that goes away, 0 to below 1
+};
+
+struct RunRequest {
+  AttentionShape shape;
+  std::string pass = "forward";         ///< forward, backward, both or decode
+  std::vector<std::string> algorithms;  ///< empty: the pass's own
+  TilePlan plan;                        ///< what the user fixed; zeros and nothings are chosen
+  std::optional<std::int64_t> kv_splits;  ///< of split_kv; by default as many as fill the GPU
+  GpuSpec gpu;
+  bool gpu_assumed = false;             ///< nobody named one
+  std::optional<Bytes> sram;            ///< M; by default the GPU's SMEM per CTA
+  std::optional<Bytes> l2;              ///< effective capacity; 0 is none; by default the GPU's
+  bool l2_warm = false;
+  Engine engine = Engine::automatic;
+  AmdahlInput amdahl;
+  std::uint64_t seed = 1;
+};
+
+enum class Status : std::uint8_t { ok, unsupported, skipped, failed };
+
+constexpr std::string_view name(Status status) {
+  constexpr std::array<std::string_view, 4> names{"ok", "unsupported", "skipped", "failed"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+/// A value, or why there is none.
+template <class T>
+struct Known {
+  std::optional<T> value;
+  Status status = Status::ok;
+  std::string reason;
+  static Known missing(Status status, std::string reason) { return {std::nullopt, status, std::move(reason)}; }
+  static Known of(T value) { return {std::move(value), Status::ok, {}}; }
+  explicit operator bool() const { return value.has_value(); }
+  const T& operator*() const { return *value; }
+  const T* operator->() const { return &*value; }
+};
+
+/// Bytes across one boundary as one witness has them.
+struct TrafficEntry {
+  Boundary boundary;
+  Provenance provenance;
+  TilePlan plan;
+  Known<Traffic> traffic;
+  std::string_view formula;                    ///< of an unmasked shape; empty where there is none
+  std::vector<L2Estimate::PaceTotal> paces;    ///< l2_hbm only
+  std::optional<double> hit_rate;              ///< l2_hbm only: read bytes that L2 served
+};
+
+struct StageResult {
+  std::string_view name;
+  std::vector<TrafficEntry> traffic;  ///< sm_l2 closed form, then l2_hbm
+  std::optional<FlopCount> flops;     ///< of the matmuls of this stage; nothing for a stage without
+  Known<Seconds> predicted;           ///< the larger of the byte and the FLOP term, and one launch
+};
+
+struct AlgorithmResult {
+  const Algorithm* algorithm;
+  TilePlan plan;
+  std::vector<TrafficEntry> traffic;
+  std::vector<StageResult> stages;
+  FlopCount flops;
+  MemoryLedger memory;
+  SmemTally smem;
+  Known<Roofline> roofline;         ///< at l2_hbm
+  Known<Seconds> predicted;
+  Known<Exactness> exactness;
+  std::int64_t resident_ctas = 0;   ///< of the stage that reads K and V
+  std::optional<Bytes> kv_in_flight;  ///< K and V of the heads whose CTAs are resident at one time
+  [[nodiscard]] const TrafficEntry* find(Boundary boundary, Provenance provenance) const;
+  /// The entry that stands for a boundary in tables and ratios: what the kernel's own tiles move.
+  [[nodiscard]] const TrafficEntry* at(Boundary boundary) const;
+};
+
+struct Comparison {
+  std::string_view of, to;
+  Boundary boundary;
+  double traffic_ratio;
+  std::optional<double> speedup_predicted;
+};
+
+struct RunResult {
+  RunRequest request;
+  Count live_pairs;
+  Bytes compulsory;
+  Bytes sram;
+  Bytes l2_effective;  ///< 0: none
+  Provenance l2_provenance;
+  DeviceStatus device;
+  PaperClaims paper;
+  MemoryFit memory_fit;
+  std::vector<AlgorithmResult> algorithms;
+  std::vector<Comparison> comparisons;
+  Known<Amdahl> amdahl;
+  std::string amdahl_speedup_from;    ///< "given", "time saved" or the names of two algorithms
+  std::vector<std::string> warnings;  ///< what a reader must know to read the numbers right
+  std::vector<std::string> notes;     ///< what the request left open and what was taken for it
+  [[nodiscard]] const AlgorithmResult* find(std::string_view algorithm) const;
+};
+
+/// Fraction done, 0 to 1, from any thread.
+using Progress = std::function<void(double)>;
+
+/// Throws an Error for a request that cannot be met; a part that cannot be had is a Known without a value.
+RunResult run(const RunRequest& request, const Progress& progress = {});
+
+/// The algorithms that a pass runs when none are named.
+std::vector<std::string> default_algorithms(std::string_view pass);
+
+}  // namespace hbmscope

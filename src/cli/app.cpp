@@ -1,0 +1,50 @@
+#include "cli/app.hpp"
+
+#include <exception>
+#include <new>
+
+#include "cli/output.hpp"
+#include "core/error.hpp"
+#include "core/version.hpp"
+
+namespace hbmscope {
+namespace {
+
+/// One row a command, in the order of --help.
+constexpr void (*kCommands[])(CLI::App&, const Invocation&){add_run, add_batch, add_scenario, add_softmax, add_gpu};
+
+int complain(const Error& error) {
+  say_error(error.what(), error.hint());
+  return static_cast<int>(error.kind());
+}
+
+}  // namespace
+
+int cli_main(int argc, char** argv) {
+  Invocation invocation;
+  invocation.argv.assign(argv, argv + argc);
+  try {
+    CLI::App app{"hbmscope shows, exactly, how FlashAttention cuts HBM traffic: bytes by formula, by simulation and by counters, side by side.", "hbmscope"};
+    app.set_version_flag("--version", "hbmscope " + std::string(hbmscope_version()) + " (" + std::string(hbmscope_git_revision()) + ")");
+    app.require_subcommand(1);
+    app.footer("Example: hbmscope run --seqlen 8k --head-dim 128 --heads 32 --causal\nEach command has a --help of its own, with examples.");
+    for (const auto add : kCommands) add(app, invocation);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() == 0) {
+        return app.exit(error);  // --help and --version
+      }
+      return complain(Error(ErrorKind::usage, error.what(), "hbmscope --help lists commands and options"));
+    }
+    return 0;
+  } catch (const Error& error) {
+    return complain(error);
+  } catch (const std::bad_alloc&) {
+    return complain(Error(ErrorKind::output, "out of memory", "take a smaller shape, or --engine model"));
+  } catch (const std::exception& error) {
+    return complain(Error(ErrorKind::output, std::string("internal error: ") + error.what(), "please report this with the command line"));
+  }
+}
+
+}  // namespace hbmscope

@@ -1,0 +1,57 @@
+#include <memory>
+#include <string>
+
+#include "cli/app.hpp"
+#include "cli/output.hpp"
+#include "report/gpu_report.hpp"
+#include "scenario/gpu_file.hpp"
+
+namespace hbmscope {
+namespace {
+
+struct Options {
+  std::string name;
+  std::string json;
+};
+
+/// The JSON goes to its file, or takes the text's place on standard output.
+void write(const Options& o, const nlohmann::ordered_json& json, const Document& document) {
+  if (!o.json.empty()) write_result(o.json, json.dump(2) + "\n");
+  if (o.json != "-") write_stdout(to_text(document, output_width(), stdout_wants_colour()));
+}
+
+void add_json(CLI::App& command, Options& options, const std::string& help) {
+  command.add_option("--json", options.json, help)->type_name("FILE|-");
+}
+
+}  // namespace
+
+void add_gpu(CLI::App& app, const Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand("gpu", "GPUs as data: figures, their sources, and what is only assumed");
+  command->require_subcommand(1);
+  command->footer(
+      "Examples:\n  hbmscope gpu list\n  hbmscope gpu show h200\n  hbmscope gpu show h200 --json my_gpu.json   (edit "
+      "it, then --gpu my_gpu.json)");
+  const auto options = std::make_shared<Options>();
+
+  CLI::App* const list = command->add_subcommand("list", "The GPUs that hbmscope knows, one a line");
+  add_json(*list, *options, "Write the list as JSON to FILE, or - for standard output");
+  list->footer("Example: hbmscope gpu list --json -");
+  list->callback([options, &invocation] {
+    write(*options, gpu_list_to_json(embedded_gpus_parsed(), invocation.argv),
+          gpu_list_document(embedded_gpus_parsed()));
+  });
+
+  CLI::App* const show = command->add_subcommand("show", "One GPU: every value with its source and date");
+  show->add_option("NAME", options->name, "A name of the list or one of its aliases, or a GPU file that ends in .json")
+      ->required()
+      ->type_name("NAME|FILE.json");
+  add_json(*show, *options, "Write it as a GPU file to FILE, or - for standard output");
+  show->footer("Example: hbmscope gpu show \"rtx 4090\"");
+  show->callback([options] {
+    const GpuSpec gpu = find_gpu(options->name);
+    write(*options, gpu_to_json(gpu), gpu_document(gpu));
+  });
+}
+
+}  // namespace hbmscope

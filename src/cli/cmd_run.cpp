@@ -1,0 +1,49 @@
+#include <memory>
+
+#include "analysis/run.hpp"
+#include "cli/app.hpp"
+#include "cli/output.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/run_options.hpp"
+#include "cli/targets.hpp"
+#include "report/run_csv.hpp"
+#include "report/run_document.hpp"
+#include "report/run_json.hpp"
+
+namespace hbmscope {
+namespace {
+
+struct Options {
+  RunOptions run;
+  RunView view;
+  Targets targets;
+};
+
+void execute(const Options& o, const std::vector<std::string>& argv) {
+  check_targets(o.targets);
+  const RunRequest request = to_request(o.run);
+  RunResult result;
+  {
+    ProgressLine progress("simulating the L2");
+    result = run(request, [&](double fraction) { progress.at(fraction); });
+  }
+  if (!o.targets.json.empty()) write_result(o.targets.json, run_to_json(result, argv).dump(2) + "\n");
+  if (!o.targets.csv.empty()) write_result(o.targets.csv, run_to_csv(result));
+  if (!o.targets.markdown.empty()) write_result(o.targets.markdown, to_markdown(run_document(result, o.view)));
+  if (o.targets.text()) write_stdout(to_text(run_document(result, o.view), output_width(), stdout_wants_colour()));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const Invocation& invocation) {
+  CLI::App* c = app.add_subcommand("run", "One shape: HBM and L2 traffic, FLOPs, roofline, time, memory, exactness and the whole step");
+  const auto options = std::make_shared<Options>();
+  add_run_options(*c, options->run);
+  c->add_flag("--tensors", options->view.tensors, "Show the bytes of each tensor");
+  c->add_flag("--explain", options->view.explain, "Say under each table what its columns mean and how its figures came about");
+  add_targets(*c, options->targets);
+  c->footer("Examples:\n  hbmscope run\n  hbmscope run --seqlen 8k --head-dim 128 --heads 64 --causal --gpu h200\n  hbmscope run --heads 32 --kv-heads 8 --pass decode --json -");
+  c->callback([options, &invocation] { execute(*options, invocation.argv); });
+}
+
+}  // namespace hbmscope

@@ -1,0 +1,90 @@
+#include "cli/output.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#include "core/error.hpp"
+
+namespace hbmscope {
+namespace {
+
+/// Writes all of `text`, or returns errno.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+[[noreturn]] void fail(const std::string& path, const std::string& what, int code) {
+  throw Error(ErrorKind::output, path + ": " + what + ": " + std::generic_category().message(code), "check the path, its rights and the space left");
+}
+
+}  // namespace
+
+void write_stdout(std::string_view text) {
+  const int code = write_all(STDOUT_FILENO, text);
+  if (code == EPIPE) std::_Exit(0);  // the reader has what it wanted
+  if (code != 0) fail("standard output", "cannot write", code);
+}
+
+void write_result(const std::string& path, std::string_view text) {
+  if (path == "-") return write_stdout(text);
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {  // a device or a pipe takes no rename
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) fail(path, "cannot open", errno);
+    int code = write_all(descriptor, text);
+    if (::close(descriptor) != 0 && code == 0) code = errno;
+    if (code != 0) fail(path, "cannot write", code);
+    return;
+  }
+  std::string temporary = path + ".XXXXXX";
+  const int descriptor = ::mkstemp(temporary.data());
+  if (descriptor < 0) fail(path, "cannot create", errno);
+  int code = write_all(descriptor, text);
+  // mkstemp makes files for the owner only; a result gets the rights any new file gets.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (code == 0 && ::fchmod(descriptor, 0666 & ~mask) != 0) code = errno;
+  if (::close(descriptor) != 0 && code == 0) code = errno;
+  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) {
+    ::unlink(temporary.c_str());
+    fail(path, "cannot write", code);
+  }
+}
+
+void say_error(std::string_view message, std::string_view hint) {
+  std::string text = "hbmscope: " + std::string(message) + "\n";
+  if (!hint.empty()) text += "  hint: " + std::string(hint) + "\n";
+  (void)write_all(STDERR_FILENO, text);
+}
+
+bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
+bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+bool stdout_wants_colour() {
+  const char* term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::strcmp(term, "dumb") == 0;
+  return stdout_is_terminal() && std::getenv("NO_COLOR") == nullptr && !dumb;
+}
+
+int output_width() {
+  winsize size{};
+  if (!stdout_is_terminal() || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 100;
+  return std::clamp<int>(size.ws_col, 60, 100);
+}
+
+}  // namespace hbmscope

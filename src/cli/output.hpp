@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace hbmscope {
+
+/// Writes a result to standard output. A closed pipe ends the program silently; any other failure is an Error (kind output).
+void write_stdout(std::string_view text);
+
+/// Writes a result to a file, whole or not at all: to a temporary beside it, then renamed. "-" is standard output.
+void write_result(const std::string& path, std::string_view text);
+
+/// One sentence on standard error, and what to do about it.
+void say_error(std::string_view message, std::string_view hint);
+
+bool stdout_is_terminal();
+bool stderr_is_terminal();
+/// Bold and colours: on a terminal, unless NO_COLOR is set.
+bool stdout_wants_colour();
+/// Columns of the terminal on standard output; 100 where it is none.
+int output_width();
+
+}  // namespace hbmscope

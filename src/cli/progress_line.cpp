@@ -1,0 +1,26 @@
+#include "cli/progress_line.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/output.hpp"
+
+namespace hbmscope {
+
+ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), wanted_(stderr_is_terminal()), start_(std::chrono::steady_clock::now()) {}
+
+void ProgressLine::at(double fraction) {
+  if (!wanted_ || std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
+  const int percent = static_cast<int>(fraction * 100);
+  if (shown_percent_.exchange(percent) == percent) return;
+  const std::string line = fmt::format("\r{}: {} %", what_, percent);
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
+ProgressLine::~ProgressLine() {
+  if (shown_percent_ < 0) return;
+  constexpr std::string_view kClear = "\r\x1b[K";
+  (void)!::write(STDERR_FILENO, kClear.data(), kClear.size());
+}
+
+}  // namespace hbmscope

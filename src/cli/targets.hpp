@@ -1,0 +1,19 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace hbmscope {
+
+/// Where a command's result goes: text on standard output, unless a machine format is asked for. At most one of them may be "-".
+struct Targets {
+  std::string json, csv, markdown;
+  /// Is the text for people wanted on standard output?
+  [[nodiscard]] bool text() const { return json != "-" && csv != "-" && markdown != "-"; }
+};
+
+/// Adds --json, --csv and --markdown, each taking FILE or - for standard output.
+void add_targets(CLI::App& command, Targets& targets);
+/// Refuses two formats on standard output and one file for two formats.
+void check_targets(const Targets& targets);
+
+}  // namespace hbmscope

@@ -1,0 +1,102 @@
+#include "model/plan_choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/paper.hpp"
+
+namespace hbmscope {
+namespace {
+
+bool uses(const Algorithm& a, PlanKey key) { return std::find(a.plan_keys.begin(), a.plan_keys.end(), key) != a.plan_keys.end(); }
+
+/// Largest first. 128 x 128 is what FlashAttention-2 and cuDNN take where it fits; each next one needs less SMEM.
+constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{128, 128}, {128, 64}, {64, 64}, {64, 32}, {32, 32}, {16, 16}, {16, 8}, {8, 8}, {4, 4}, {1, 1}};
+
+class Tally {
+ public:
+  explicit Tally(std::int64_t element_bytes) : e_(element_bytes) {}
+  void add(const char* tensor, std::int64_t copies, std::int64_t rows, std::int64_t width) {
+    total_ += Count(copies) * (Count(rows) * (Count(width) * Bytes(e_)));
+    if (!words_.empty()) words_ += " + ";
+    words_ += std::string(tensor) + " " + (copies > 1 ? std::to_string(copies) + " x " : "") + std::to_string(rows) + " x " + std::to_string(width) + " x " +
+              std::to_string(e_);
+  }
+  [[nodiscard]] SmemTally sum() const { return {total_, words_ + " = " + std::to_string(total_.value()) + " B"}; }
+
+ private:
+  std::int64_t e_;
+  Bytes total_;
+  std::string words_;
+};
+
+}  // namespace
+
+SmemTally smem_tally(const Algorithm& a, const AttentionShape& s, const TilePlan& plan) {
+  Tally tally(s.element_bytes());
+  const bool backward = a.pass == Pass::backward;
+  if (a.name.starts_with("flash_v1")) {
+    const std::int64_t copies = backward ? 2 : 1;  // backward: with dQ, dO, dK and dV beside them
+    tally.add(backward ? "Q, dQ" : "Q", copies, plan.block_q, s.head_dim);
+    tally.add(backward ? "O, dO" : "O", copies, plan.block_q, s.head_dim_v);
+    tally.add(backward ? "K, dK" : "K", copies, plan.block_kv, s.head_dim);
+    tally.add(backward ? "V, dV" : "V", copies, plan.block_kv, s.head_dim_v);
+  } else if (uses(a, PlanKey::block_q)) {
+    tally.add("Q", 1, plan.block_q, s.head_dim);
+    if (backward) tally.add("dO", 1, plan.block_q, s.head_dim_v);
+    tally.add("K", plan.stages, plan.block_kv, s.head_dim);
+    tally.add("V", plan.stages, plan.block_kv, s.head_dim_v);
+  }
+  return tally.sum();
+}
+
+TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan& wanted, Bytes sram) {
+  TilePlan plan = wanted;
+  if (uses(a, PlanKey::gemm_tile) && !plan.gemm_tile) plan.gemm_tile = kDefaultGemmTile;
+  if (!uses(a, PlanKey::block_q)) return plan;
+  const bool asked = wanted.block_q > 0 && wanted.block_kv > 0;
+  if (a.name.starts_with("flash_v1")) {
+    // The backward pass keeps two tensors a block more than Algorithm 1 allows for, so its blocks are those of half the memory.
+    const std::int64_t share = a.pass == Pass::backward ? 2 : 1;
+    const auto [block_q, block_kv] = algorithm1_blocks(sram.value() / s.element_bytes() / share, s.head_dim);
+    if (wanted.block_q == 0) plan.block_q = block_q;
+    if (wanted.block_kv == 0) plan.block_kv = block_kv;
+    if (wanted.block_q == 0 && wanted.block_kv == 0) return plan;  // the paper's own choice, which rounds M / 4d up
+  } else if (!asked) {
+    for (const auto& [block_q, block_kv] : kTiles) {
+      if (wanted.block_q == 0) plan.block_q = block_q;
+      if (wanted.block_kv == 0) plan.block_kv = block_kv;
+      if (smem_tally(a, s, plan).total <= sram) return plan;
+    }
+  }
+  const SmemTally tally = smem_tally(a, s, plan);
+  if (tally.total > sram) {
+    throw Error(ErrorKind::usage, std::string(a.name) + ": a " + std::to_string(plan.block_q) + " x " + std::to_string(plan.block_kv) +
+                                      " tile does not fit the " + std::to_string(sram.value()) + " B of SMEM a CTA may use: " + tally.words,
+                "take smaller --block-q or --block-kv, fewer stages, or more --sram");
+  }
+  return plan;
+}
+
+std::int64_t choose_kv_splits(const AttentionShape& s, const TilePlan& plan, std::int64_t num_sms) {
+  const std::int64_t pack = plan.pack_gqa.value_or(true) ? s.group_size() : 1;
+  const double query_tiles = static_cast<double>(s.batch) * static_cast<double>(s.num_heads / pack) *
+                             static_cast<double>((s.seqlen_q * pack + plan.block_q - 1) / plan.block_q);
+  const auto sms = static_cast<double>(num_sms);
+  if (query_tiles >= 0.8 * sms) return 1;
+  const std::int64_t most = std::min<std::int64_t>(128, (s.seqlen_kv + plan.block_kv - 1) / plan.block_kv);
+  std::int64_t best = 1;
+  double best_efficiency = 0;
+  for (std::int64_t splits = 1; splits <= most; ++splits) {
+    const double waves = query_tiles * static_cast<double>(splits) / sms;
+    const double efficiency = waves / std::ceil(waves);
+    if (efficiency > best_efficiency + 1e-9) {
+      best = splits;
+      best_efficiency = efficiency;
+    }
+  }
+  return best;
+}
+
+}  // namespace hbmscope

@@ -1,0 +1,69 @@
+#include "report/run_csv.hpp"
+
+#include <fmt/format.h>
+
+namespace hbmscope {
+namespace {
+
+std::string quoted(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+/// What every row of a result repeats: the shape and the GPU.
+std::string shape_cells(const RunResult& r) {
+  const AttentionShape& s = r.request.shape;
+  const auto edge = [](const std::optional<std::int64_t>& e) { return e ? fmt::format("{}", *e) : std::string(); };
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", quoted(r.request.gpu.name), r.request.pass, s.batch, s.num_heads, s.num_kv_heads, s.seqlen_q, s.seqlen_kv,
+                     s.head_dim, s.head_dim_v, info(s.dtype).name, s.mask.kind(), edge(s.mask.window_left), edge(s.mask.window_right), name(s.mask.alignment),
+                     r.live_pairs.value());
+}
+
+class CsvWriter {
+ public:
+  explicit CsvWriter(const RunResult& r) : shape_(shape_cells(r)) {
+    out_ = "gpu,pass,batch,num_heads,num_kv_heads,seqlen_q,seqlen_kv,head_dim,head_dim_v,dtype,mask,window_left,window_right,alignment,live_pairs,"
+           "algorithm,block_q,block_kv,gemm_tile,stage,boundary,provenance,status,reason,tensor,read_bytes,write_bytes,total_bytes\n";
+  }
+  void entry(const AlgorithmResult& a, std::string_view stage, const TrafficEntry& e) {
+    const std::string gemm = e.plan.gemm_tile ? fmt::format("{}x{}", (*e.plan.gemm_tile)[0], (*e.plan.gemm_tile)[1]) : std::string();
+    const auto block = [](std::int64_t b) { return b > 0 ? fmt::format("{}", b) : std::string(); };
+    const std::string head = fmt::format("{},{},{},{},{},{},{},{},{},{}", shape_, a.algorithm->name, block(e.plan.block_q), block(e.plan.block_kv), gemm, stage, name(e.boundary),
+                                         name(e.provenance), name(e.traffic.status), quoted(e.traffic.reason));
+    if (!e.traffic) {
+      out_ += head + ",,,,\n";
+      return;
+    }
+    for (const TensorInfo& tensor : kTensors) {
+      if (const ReadWrite& b = (*e.traffic)[tensor.tensor]; b.total().value() > 0) row(head, tensor.name, b);
+    }
+    row(head, "all", e.traffic->sum());
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void row(const std::string& head, std::string_view tensor, const ReadWrite& b) {
+    out_ += fmt::format("{},{},{},{},{}\n", head, tensor, b.read.value(), b.write.value(), b.total().value());
+  }
+  std::string shape_, out_;
+};
+
+}  // namespace
+
+std::string run_to_csv(const RunResult& r) {
+  CsvWriter csv(r);
+  for (const AlgorithmResult& a : r.algorithms) {
+    for (const TrafficEntry& e : a.traffic) csv.entry(a, "all", e);
+    for (const StageResult& stage : a.stages) {
+      for (const TrafficEntry& e : stage.traffic) csv.entry(a, stage.name, e);
+    }
+  }
+  return csv.take();
+}
+
+}  // namespace hbmscope

@@ -1,0 +1,70 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/algorithm.hpp"
+
+namespace hbmscope {
+
+/// A tile's place in one 64-bit word, or an Error (kind usage) where the shape has more tiles than the fields hold.
+std::uint64_t tile_key(const TileId& tile);
+
+inline constexpr int kTileKeyHeadShift = 38;  ///< where a key's batch_head begins
+
+/// One tile request as a CTA issues it.
+struct TileRequest {
+  std::uint64_t key;
+  std::int64_t bytes;
+  Tensor tensor;
+  bool store;
+};
+
+/// An L2 that holds whole tiles, evicts the least recently used, allocates on loads and stores, and writes a dirty tile back when it leaves.
+/// A store fetches nothing: tiles are written whole. A tile larger than the cache passes through it.
+class L2Cache {
+ public:
+  explicit L2Cache(Bytes capacity);
+
+  /// False for a load that had to go to HBM.
+  bool request(const TileRequest& r) {
+    // The last two tiles asked for are the newest already, so asking for them again changes nothing: this is what CTAs in step do.
+    if (!r.store && (r.key == newest_ || r.key == second_newest_)) return true;
+    return look_up(r);
+  }
+  /// Writes every dirty tile back.
+  void flush();
+  /// Bytes across l2_hbm since the last call.
+  Traffic take_traffic();
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct Entry {
+    std::uint64_t key;
+    std::int64_t bytes;
+    std::uint32_t newer, older;
+    Tensor tensor;
+    bool dirty;
+  };
+
+  bool look_up(const TileRequest& r);
+  void to_front(std::uint32_t entry);
+  void unlink(std::uint32_t entry);
+  void push_front(std::uint32_t entry);
+  void evict_oldest();
+  void insert(const TileRequest& r);
+  std::size_t find_slot(std::uint64_t key) const;
+  void erase_slot(std::size_t slot);
+  void grow();
+
+  std::int64_t capacity_;
+  std::int64_t used_ = 0;
+  std::uint64_t newest_ = UINT64_MAX, second_newest_ = UINT64_MAX;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> table_;  ///< open addressing, linear probing; entry index or kNone
+  std::uint32_t head_ = kNone, tail_ = kNone;
+  std::array<std::int64_t, kTensorCount> read_{}, written_{};
+};
+
+}  // namespace hbmscope

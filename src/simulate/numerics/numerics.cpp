@@ -1,0 +1,179 @@
+#include "simulate/numerics/numerics.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/rounding.hpp"
+#include "simulate/numerics/engines.hpp"
+#include "simulate/numerics/kernel_choice.hpp"
+#include "simulate/numerics/parallel.hpp"
+#include "simulate/numerics/reference.hpp"
+
+namespace hbmscope {
+
+namespace numerics {
+
+const Engine& find_engine(std::string_view name) {
+  std::string names;
+  for (const Engine& engine : kEngines) {
+    if (engine.name == name) return engine;
+    names.append(names.empty() ? "" : ", ").append(engine.name);
+  }
+  throw Error(ErrorKind::usage, "the CPU engine runs no algorithm '" + std::string(name) + "'", "it runs: " + names);
+}
+
+namespace {
+
+AttentionResult empty_result(const AttentionShape& shape, const RowSample& sample) {
+  const std::size_t rows = sample.batch_heads.size() * sample.rows.size();
+  return {std::vector<float>(rows * static_cast<std::size_t>(shape.head_dim_v)), std::vector<float>(rows)};
+}
+
+/// Fills in the part of `result` that the heads of one group are.
+void run_group(const Engine& engine, const AttentionShape& shape, const TilePlan& plan, const RowSample& sample,
+               const HeadGroup& group, const KvHead& kv, const InputSource& inputs, const Kernels& kernels, int threads,
+               AttentionResult& result) {
+  const auto rows = static_cast<std::int64_t>(sample.rows.size());
+  const auto heads = static_cast<std::int64_t>(group.places.size());
+  constexpr std::int64_t kMostScores = std::int64_t{1} << 22;  // of one naive tile: 16 MiB
+  const std::int64_t most_rows =
+      engine.run == naive ? std::clamp<std::int64_t>(kMostScores / std::max<std::int64_t>(kv.keys, 1), 1, kDefaultBlock)
+                          : std::min(block_q(plan), kDefaultBlock);
+  const std::int64_t fair_share = (rows * heads + threads - 1) / threads;
+  const std::int64_t tile_rows = std::clamp<std::int64_t>(fair_share, 1, most_rows);
+  const std::int64_t tiles = (rows + tile_rows - 1) / tile_rows;
+  const float scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
+
+  std::vector<TileOutput> outputs(static_cast<std::size_t>(tiles * heads));
+  parallel_for(tiles * heads, threads, [&](std::int64_t i) {
+    const std::int64_t place = group.places[static_cast<std::size_t>(i / tiles)];
+    const std::int64_t first = i % tiles * tile_rows;
+    const std::int64_t count = std::min(tile_rows, rows - first);
+    const std::int64_t head = sample.batch_heads[static_cast<std::size_t>(place)] % shape.num_heads;
+    const QueryTile q =
+        load_queries(shape, inputs, group.batch, head,
+                     std::span(sample.rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+    TileOutput& out = outputs[static_cast<std::size_t>(i)];
+    out.o = result.o.data() + (place * rows + first) * shape.head_dim_v;
+    out.lse = result.lse.data() + place * rows + first;
+    engine.run({shape, plan, kernels, kv, q, scale}, out);
+  });
+  for (const TileOutput& out : outputs) {
+    result.nonfinite_scores += out.nonfinite_scores;
+    result.nonfinite_outputs += out.nonfinite_outputs;
+  }
+}
+
+struct Difference {
+  double max_abs = 0;
+  double rmse = 0;
+};
+
+/// Infinite when either side has a number that is not finite.
+Difference difference(std::span<const float> result, std::span<const double> reference) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Difference difference;
+  double squares = 0;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    const double error = std::fabs(static_cast<double>(result[i]) - reference[i]);
+    if (!std::isfinite(error)) return {kInfinity, kInfinity};
+    difference.max_abs = std::max(difference.max_abs, error);
+    squares += error * error;
+  }
+  if (!reference.empty()) difference.rmse = std::sqrt(squares / static_cast<double>(reference.size()));
+  return difference;
+}
+
+double max_magnitude(std::span<const double> values) {
+  double most = 0;
+  for (const double value : values) most = std::max(most, std::fabs(value));
+  return most;
+}
+
+double naive_bound(const AttentionShape& shape, const ReferenceResult& reference, double max_abs_reference) {
+  const double half_ulp = ulp(1.0, shape.dtype) / 2;
+  const double fp32_sums = std::ldexp(std::sqrt(static_cast<double>(shape.seqlen_kv + shape.head_dim)), -24);
+  return 8 * (1 + reference.max_abs_score) * (half_ulp + fp32_sums) * max_abs_reference;
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return std::ranges::equal(a, b, {}, std::bit_cast<std::uint32_t, float>, std::bit_cast<std::uint32_t, float>);
+}
+
+}  // namespace
+}  // namespace numerics
+
+AttentionResult run_cpu(std::string_view algorithm, const AttentionShape& shape, const TilePlan& plan,
+                        const RowSample& sample, const InputSource& inputs, const CpuOptions& options) {
+  const numerics::Engine& engine = numerics::find_engine(algorithm);
+  const numerics::Kernels& kernels = numerics::choose_kernels(options.kernels);
+  const int threads = numerics::thread_count(options.threads);
+  AttentionResult result = numerics::empty_result(shape, sample);
+  for (const numerics::HeadGroup& group : numerics::group_heads(shape, sample)) {
+    const numerics::KvHead kv = numerics::load_kv_head(shape, inputs, group.batch, group.kv_head, threads);
+    numerics::run_group(engine, shape, plan, sample, group, kv, inputs, kernels, threads, result);
+  }
+  return result;
+}
+
+AttentionResult run_cpu(std::string_view algorithm, const AttentionShape& shape, const TilePlan& plan,
+                        const RowSample& sample, std::uint64_t seed) {
+  return run_cpu(algorithm, shape, plan, sample, RandomInputs(seed, shape.dtype));
+}
+
+std::vector<Exactness> check_exactness(const AttentionShape& shape, std::span<const NamedPlan> algorithms,
+                                       const RowSample& sample, const InputSource& inputs, const CpuOptions& options) {
+  const numerics::Kernels& kernels = numerics::choose_kernels(options.kernels);
+  const int threads = numerics::thread_count(options.threads);
+
+  std::vector<NamedPlan> to_run(algorithms.begin(), algorithms.end());
+  const auto is_naive = [](const NamedPlan& named) { return named.algorithm == "naive"; };
+  if (std::ranges::none_of(to_run, is_naive)) to_run.push_back({"naive", {}});
+  const auto naive_index = static_cast<std::size_t>(std::ranges::find_if(to_run, is_naive) - to_run.begin());
+
+  ReferenceResult reference = numerics::empty_reference(shape, sample);
+  std::vector<AttentionResult> results(to_run.size(), numerics::empty_result(shape, sample));
+  for (const numerics::HeadGroup& group : numerics::group_heads(shape, sample)) {
+    const numerics::KvHead kv = numerics::load_kv_head(shape, inputs, group.batch, group.kv_head, threads);
+    numerics::reference_group(shape, sample, group, kv, inputs, kernels, threads, reference);
+    for (std::size_t i = 0; i < to_run.size(); ++i) {
+      const numerics::Engine& engine = numerics::find_engine(to_run[i].algorithm);
+      numerics::run_group(engine, shape, to_run[i].plan, sample, group, kv, inputs, kernels, threads, results[i]);
+    }
+  }
+
+  const double max_abs_reference = numerics::max_magnitude(reference.o);
+  const double bound = numerics::naive_bound(shape, reference, max_abs_reference);
+  const double naive_error = numerics::difference(results[naive_index].o, reference.o).max_abs;
+  const double rule = std::isfinite(naive_error) ? 2 * naive_error + ulp(max_abs_reference, shape.dtype) : bound;
+
+  std::vector<Exactness> checks;
+  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    const numerics::Difference error = numerics::difference(results[i].o, reference.o);
+    const double tolerance = is_naive(algorithms[i]) ? bound : rule;
+    checks.push_back({.rows_checked = static_cast<std::int64_t>(reference.lse.size()),
+                      .complete = sample.complete,
+                      .max_abs_error = error.max_abs,
+                      .rmse = error.rmse,
+                      .max_abs_reference = max_abs_reference,
+                      .tolerance = tolerance,
+                      .within_tolerance = error.max_abs <= tolerance && std::isfinite(error.max_abs),
+                      .bitwise_equal_to_naive = numerics::same_bits(results[i].o, results[naive_index].o),
+                      .nonfinite_scores = results[i].nonfinite_scores,
+                      .nonfinite_outputs = results[i].nonfinite_outputs,
+                      .naive_max_abs_error = naive_error,
+                      .fully_masked_rows = reference.fully_masked_rows});
+  }
+  return checks;
+}
+
+std::vector<Exactness> check_exactness(const AttentionShape& shape, std::span<const NamedPlan> algorithms,
+                                       const RowSample& sample, std::uint64_t seed) {
+  return check_exactness(shape, algorithms, sample, RandomInputs(seed, shape.dtype));
+}
+
+}  // namespace hbmscope
