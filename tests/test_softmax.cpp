@@ -218,7 +218,7 @@ TEST_CASE("bad input is refused in a sentence with a hint") {
   CHECK(complaint("1", "-inf").starts_with("--values: needs a finite number"));
   CHECK(complaint("1,1", "1,2;3").starts_with("--values: all rows must have the same number of values"));
   CHECK(complaint("1", "1,2,3,4;").starts_with("--values: "));
-  CHECK(complaint("1|2", "1,2,3,4;1,2,3,4").starts_with("--values: a row holds at most 3 numbers, got 4"));
+  CHECK(complaint("1|2", "1,2,3;1,2,3").starts_with("--values: a row holds at most 2 numbers, got 3"));
   CHECK(complaint("1|2", "70000,1", Dtype::fp16) ==
         "--values: a number leaves the range of fp16 | take smaller numbers or a wider --dtype");
   CHECK(complaint("500", "1", Dtype::fp8).starts_with("--scores: a number leaves the range of fp8"));

@@ -127,7 +127,7 @@ class Run {
         skip_simulation(a, Status::skipped, "a walk over more than 2^63 tiles");
         continue;
       }
-      const std::int64_t runs = (job.tiles <= kMaxTilesForAllPaces ? 3 : 1) * (config.warm ? 2 : 1);
+      const std::int64_t runs = (job.tiles <= kMaxTilesForAllPaces && a.algorithm->name.starts_with("flash_v2") ? 3 : 1) * (config.warm ? 2 : 1);
       expected += job.tiles * runs;
       jobs.push_back(std::move(job));
     }

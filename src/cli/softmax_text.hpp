@@ -6,7 +6,7 @@
 namespace hbmscope {
 
 /// The widest value row whose tables a terminal still shows.
-inline constexpr std::size_t kMaxSoftmaxWidth = 3;
+inline constexpr std::size_t kMaxSoftmaxWidth = 2;
 
 /// Reads `--scores "2,1|3,0"` (blocks between '|', -inf for a masked key) and `--values 1,2,3,4` or `"1,2;3,4"` (a row
 /// a score). Spaces around numbers are fine. Errors (kind usage) name the option.

@@ -40,6 +40,8 @@ struct KernelWalk {
   /// they do not. Lets a simulation take down one head for all.
   std::int64_t heads_per_kv = 0;
   std::int64_t tiles_per_pass = 1;   ///< tiles that the inner loop looks at, live or not: what a walk costs
+  /// Its CTAs stream the same K and V (or Q and dO) tiles, so the pace at which they do decides how often they meet in L2.
+  bool shares_streams = false;
   std::int64_t cluster = 1;          ///< CTAs that share each walk and start together
   std::int64_t smem_bytes = 0;       ///< of one CTA
   std::int64_t register_bytes = 0;   ///< of one CTA: its fp32 accumulators and what goes with them

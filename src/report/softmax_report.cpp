@@ -87,10 +87,10 @@ Table normalised_table(const SoftmaxReport& report) {
            {"its l"},
            {"its o"},
            {"its LSE"},
-           {"weight before"},
-           {"weight block"},
-           {"o so far"},
-           {"LSE so far"}},
+           {"w before"},
+           {"w block"},
+           {"merged o"},
+           {"merged LSE"}},
           {},
           {}};
   for (std::size_t j = 0; j < report.result.normalised.size(); ++j) {
@@ -100,7 +100,8 @@ Table normalised_table(const SoftmaxReport& report) {
                       decimals(step.merged.o), decimals(step.merged.lse)});
   }
   t.notes.emplace_back("Each block has a softmax of its own: o = sum of e^(s - m) v / l, LSE = m + ln l.");
-  t.notes.emplace_back("Merged with weights e^(LSE before - LSE) and e^(LSE of the block - LSE), which sum to 1.");
+  t.notes.emplace_back(
+      "Merged: w before = e^(merged LSE before - merged LSE), w block = e^(its LSE - merged LSE); they sum to 1.");
   return t;
 }
 

@@ -27,29 +27,24 @@ std::uint64_t tile_key(const TileId& tile) {
   return (((static_cast<std::uint64_t>(tile.tensor) << kHeadBits | head) << kRowBits | row) << kColumnBits) | column;
 }
 
-L2Cache::L2Cache(Bytes capacity) : capacity_(capacity.value()), table_(1 << 12, kNone) {}
+L2Cache::L2Cache(Bytes capacity) : capacity_(capacity.value()), buckets_(1 << 12, kNone) {}
 
-std::size_t L2Cache::find_slot(std::uint64_t key) const {
-  const std::size_t mask = table_.size() - 1;
-  std::size_t slot = scatter(key) & mask;
-  while (table_[slot] != kNone && entries_[table_[slot]].key != key) slot = (slot + 1) & mask;
-  return slot;
-}
+std::size_t L2Cache::bucket_of(std::uint64_t key) const { return scatter(key) & (buckets_.size() - 1); }
 
 bool L2Cache::look_up(const TileRequest& r) {
   if (r.bytes > capacity_) {
     (r.store ? written_ : read_)[static_cast<std::size_t>(r.tensor)] += r.bytes;
     return r.store;
   }
-  const std::size_t slot = find_slot(r.key);
-  const bool held = table_[slot] != kNone;
-  if (!held) {
+  std::uint32_t index = buckets_[bucket_of(r.key)];
+  while (index != kNone && entries_[index].key != r.key) index = entries_[index].next;
+  const bool held = index != kNone;
+  if (held) {
+    entries_[index].dirty = entries_[index].dirty || r.store;
+    to_front(index);
+  } else {
     if (!r.store) read_[static_cast<std::size_t>(r.tensor)] += r.bytes;
     insert(r);
-  } else {
-    Entry& entry = entries_[table_[slot]];
-    entry.dirty = entry.dirty || r.store;
-    to_front(table_[slot]);
   }
   if (newest_ != r.key) second_newest_ = std::exchange(newest_, r.key);
   return held || r.store;
@@ -57,7 +52,7 @@ bool L2Cache::look_up(const TileRequest& r) {
 
 void L2Cache::insert(const TileRequest& r) {
   while (used_ > capacity_ - r.bytes) evict_oldest();
-  if ((entries_.size() - free_.size() + 1) * 2 > table_.size()) grow();
+  if ((entries_.size() - free_.size() + 1) * 2 > buckets_.size()) grow();
   std::uint32_t index = 0;
   if (free_.empty()) {
     index = static_cast<std::uint32_t>(entries_.size());
@@ -66,8 +61,9 @@ void L2Cache::insert(const TileRequest& r) {
     index = free_.back();
     free_.pop_back();
   }
-  entries_[index] = {r.key, r.bytes, kNone, kNone, r.tensor, r.store};
-  table_[find_slot(r.key)] = index;
+  std::uint32_t& bucket = buckets_[bucket_of(r.key)];
+  entries_[index] = {r.key, r.bytes, kNone, kNone, bucket, r.tensor, r.store};
+  bucket = index;
   push_front(index);
   used_ += r.bytes;
 }
@@ -78,28 +74,24 @@ void L2Cache::evict_oldest() {
   if (entry.dirty) written_[static_cast<std::size_t>(entry.tensor)] += entry.bytes;
   used_ -= entry.bytes;
   if (entry.key == newest_ || entry.key == second_newest_) newest_ = second_newest_ = UINT64_MAX;
-  erase_slot(find_slot(entry.key));
+  leave_bucket(index);
   unlink(index);
   free_.push_back(index);
 }
 
-void L2Cache::erase_slot(std::size_t slot) {
-  // Linear probing without tombstones: move later entries of the same run back into the hole.
-  const std::size_t mask = table_.size() - 1;
-  std::size_t hole = slot;
-  for (std::size_t next = (hole + 1) & mask; table_[next] != kNone; next = (next + 1) & mask) {
-    const std::size_t home = scatter(entries_[table_[next]].key) & mask;
-    if (((next - home) & mask) >= ((next - hole) & mask)) {
-      table_[hole] = table_[next];
-      hole = next;
-    }
-  }
-  table_[hole] = kNone;
+void L2Cache::leave_bucket(std::uint32_t index) {
+  std::uint32_t* link = &buckets_[bucket_of(entries_[index].key)];
+  while (*link != index) link = &entries_[*link].next;
+  *link = entries_[index].next;
 }
 
 void L2Cache::grow() {
-  table_.assign(table_.size() * 2, kNone);
-  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) table_[find_slot(entries_[index].key)] = index;
+  buckets_.assign(buckets_.size() * 2, kNone);
+  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
+    std::uint32_t& bucket = buckets_[bucket_of(entries_[index].key)];
+    entries_[index].next = bucket;
+    bucket = index;
+  }
 }
 
 void L2Cache::unlink(std::uint32_t index) {

@@ -42,7 +42,8 @@ class L2Cache {
   struct Entry {
     std::uint64_t key;
     std::int64_t bytes;
-    std::uint32_t newer, older;
+    std::uint32_t newer, older;  ///< in order of use
+    std::uint32_t next;          ///< in the same bucket
     Tensor tensor;
     bool dirty;
   };
@@ -53,8 +54,8 @@ class L2Cache {
   void push_front(std::uint32_t entry);
   void evict_oldest();
   void insert(const TileRequest& r);
-  std::size_t find_slot(std::uint64_t key) const;
-  void erase_slot(std::size_t slot);
+  [[nodiscard]] std::size_t bucket_of(std::uint64_t key) const;
+  void leave_bucket(std::uint32_t entry);
   void grow();
 
   std::int64_t capacity_;
@@ -62,7 +63,7 @@ class L2Cache {
   std::uint64_t newest_ = UINT64_MAX, second_newest_ = UINT64_MAX;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> table_;  ///< open addressing, linear probing; entry index or kNone
+  std::vector<std::uint32_t> buckets_;  ///< first entry of each, or kNone
   std::uint32_t head_ = kNone, tail_ = kNone;
   std::array<std::int64_t, kTensorCount> read_{}, written_{};
 };

@@ -46,6 +46,7 @@ class KernelRun {
   }
 
   void play(const std::function<void(std::int64_t)>& progress) {
+    if (kernel_.passes_per_cta == 1 && kernel_.tiles_per_pass == 1) return play_one_step_ctas(progress);
     std::int64_t played = 0, reported = 0;
     while (true) {
       if (pace_ != Pace::lockstep || running_ == 0) start_ctas();
@@ -72,6 +73,24 @@ class KernelRun {
  private:
   static constexpr std::int64_t kMaxSharedTraces = 1 << 16;
 
+  /// CTAs of a single step cannot get ahead of each other: no need to take them down first.
+  void play_one_step_ctas(const std::function<void(std::int64_t)>& progress) {
+    struct Player : TileListener {
+      explicit Player(KernelRun& kernel) : run(kernel) {}
+      void load(const TileId& tile, Bytes bytes) override { play(tile, bytes, false, run.read_); }
+      void store(const TileId& tile, Bytes bytes) override { play(tile, bytes, true, run.written_); }
+      void play(const TileId& tile, Bytes bytes, bool store, std::array<std::int64_t, kTensorCount>& sum) {
+        sum[static_cast<std::size_t>(tile.tensor)] += bytes.value();
+        run.cache_.request({tile_key(tile), bytes.value(), tile.tensor, store});
+      }
+      KernelRun& run;
+    } player(*this);
+    constexpr std::int64_t kReportEvery = 1 << 20;
+    for (std::int64_t n = 0; n < kernel_.num_ctas; ++n) {
+      kernel_.walk_pass(cta_at(n, kernel_, order_), 0, player);
+      if (progress && (n + 1) % kReportEvery == 0) progress(kReportEvery);
+    }
+  }
   void start_ctas() {
     for (Slot& slot : slots_) {
       if (slot.busy() || started_ == kernel_.num_ctas) continue;
@@ -195,7 +214,8 @@ Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const 
 }
 
 L2Estimate estimate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config, const std::function<void(std::int64_t)>& progress) {
-  const bool all_paces = tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
+  const bool pace_matters = std::any_of(kernels.begin(), kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
+  const bool all_paces = pace_matters && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
   std::array<std::future<L2Result>, kPaces.size()> runs;
   for (const Pace pace : kPaces) {
     if (!all_paces && pace != Pace::coupled) continue;

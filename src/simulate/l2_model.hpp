@@ -49,7 +49,7 @@ L2Result simulate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, con
 
 /// Tiles that walking these kernels looks at, live or not: what a simulation costs.
 std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels);
-/// Beyond the first limit only the central pace is simulated, beyond the second nothing is.
+/// Where CTAs share no streams, or beyond the first limit, only the central pace is simulated, beyond the second nothing is.
 inline constexpr std::int64_t kMaxTilesForAllPaces = 100'000'000;
 inline constexpr std::int64_t kMaxTilesSimulated = 2'000'000'000;
 

@@ -71,6 +71,7 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   };
 
   KernelWalk main{"fused", heads * keys.count(), 1, fused, keys.count(), heads_per_kv(s, 1), queries.count()};
+  main.shares_streams = true;
   main.smem_bytes = (plan.block_kv * (s.head_dim + s.head_dim_v) + plan.block_q * (s.head_dim + s.head_dim_v)) * e;  // K, V and Q, dO
   main.register_bytes = register_bytes(plan.block_kv, plan.block_q, s.head_dim + s.head_dim_v);                     // dK and dV
   std::vector<KernelWalk> kernels{{"preprocess", heads * queries.count(), 1, preprocess, queries.count()}, main};

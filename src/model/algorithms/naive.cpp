@@ -80,16 +80,16 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   const std::int64_t gemm_registers = whole ? 0 : register_bytes(bm, bn, 0);
   std::vector<KernelWalk> kernels;
   if (repeat) kernels.push_back({"repeat_kv", s.batch * s.num_kv_heads * keys.count(), 1, repeat_kv, keys.count()});
-  kernels.push_back({"qk", heads * rows.count() * keys.count(), 1, qk, rows.count() * keys.count(), alike, 1, 1, gemm_smem, gemm_registers});
+  kernels.push_back({"qk", heads * rows.count() * keys.count(), 1, qk, rows.count() * keys.count(), alike, 1, false, 1, gemm_smem, gemm_registers});
   // A CTA of a row kernel holds one row, so a walk over a tile row stands for as many CTAs as the tile has rows.
   const auto by_rows = [&](std::string_view stage, const auto& body) {
-    kernels.push_back({stage, heads * rows.count(), 1, body, rows.count(), alike, keys.count(), bm});
+    kernels.push_back({stage, heads * rows.count(), 1, body, rows.count(), alike, keys.count(), false, bm});
   };
   if (plan.scale_pass) by_rows("scale", row_kernel(Tensor::S, Tensor::S, 1, score_bytes, score_bytes, false));
   if (plan.mask_pass) by_rows("mask", row_kernel(Tensor::S, Tensor::S, 1, score_bytes, score_bytes, false));
   by_rows("softmax", row_kernel(Tensor::S, Tensor::P, plan.softmax_reads, score_bytes, prob_bytes, false));
   if (plan.dropout) by_rows("dropout", row_kernel(Tensor::P, Tensor::Pd, 1, prob_bytes, prob_bytes, true));
-  kernels.push_back({"pv", heads * rows.count() * columns.count(), 1, pv, rows.count() * columns.count(), alike, keys.count(), 1, gemm_smem, gemm_registers});
+  kernels.push_back({"pv", heads * rows.count() * columns.count(), 1, pv, rows.count() * columns.count(), alike, keys.count(), false, 1, gemm_smem, gemm_registers});
   return kernels;
 }
 
