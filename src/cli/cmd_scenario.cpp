@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "analysis/from_scenario.hpp"
 #include "cli/app.hpp"
@@ -102,11 +103,18 @@ void check(std::vector<std::string> names) {
   }
   std::string first_miss;
   std::size_t missed = 0;
+  std::optional<Error> first_bad;  // a file that cannot be read is told at once and does not keep the others from being checked
   for (const std::string& name : names) {
-    const std::string miss = check_one(name);
-    if (miss.empty()) continue;
-    if (missed++ == 0) first_miss = miss;
+    try {
+      const std::string miss = check_one(name);
+      if (miss.empty()) continue;
+      if (missed++ == 0) first_miss = miss;
+    } catch (const Error& error) {
+      write_stdout(fmt::format("BAD     {}: {}\n", name, error.what()));
+      if (!first_bad) first_bad = error;
+    }
   }
+  if (first_bad) throw Error(*first_bad);
   if (missed == 0) return;
   throw Error(ErrorKind::check, first_miss,
               fmt::format("{} of {} scenarios missed; hbmscope scenario run NAME shows the derivation of each number",

@@ -53,7 +53,11 @@ SmemTally smem_tally(const Algorithm& a, const AttentionShape& s, const TilePlan
 
 TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan& wanted, Bytes sram) {
   TilePlan plan = wanted;
-  if (uses(a, PlanKey::gemm_tile) && !plan.gemm_tile) plan.gemm_tile = kDefaultGemmTile;
+  if (!uses(a, PlanKey::gemm_tile)) {
+    plan.gemm_tile.reset();
+  } else if (!plan.gemm_tile) {
+    plan.gemm_tile = kDefaultGemmTile;
+  }
   if (!uses(a, PlanKey::block_q)) return plan;
   const bool asked = wanted.block_q > 0 && wanted.block_kv > 0;
   if (a.name.starts_with("flash_v1")) {
