@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "analysis/run.hpp"
 #include "scenario/gpu_file.hpp"
@@ -22,12 +23,9 @@ using Symbols = std::map<std::string, std::int64_t, std::less<>>;
 class Formula {
  public:
   Formula(std::string_view text, Symbols symbols) : symbols_(std::move(symbols)) {
-    const auto comma = text.find(", ");
-    formula_ = text.substr(0, comma);
-    while (comma != std::string_view::npos && !text.empty()) {
-      const auto start = text.find(", ");
-      if (start == std::string_view::npos) break;
-      text.remove_prefix(start + 2);
+    formula_ = text.substr(0, text.find(", "));
+    for (auto comma = text.find(", "); comma != std::string_view::npos; comma = text.find(", ")) {
+      text.remove_prefix(comma + 2);
       const std::string_view definition = text.substr(0, text.find(", "));
       const auto equals = definition.find(" = ");
       if (equals == std::string_view::npos) throw std::invalid_argument("no definition: " + std::string(definition));
@@ -108,8 +106,8 @@ class Formula {
 
 /// One head without a mask; N stands for both lengths and only where they are equal.
 Symbols symbols_of(const AttentionShape& s, const TilePlan& p) {
-  Symbols symbols{{"Nq", s.seqlen_q}, {"Nk", s.seqlen_kv},       {"d", s.head_dim},  {"e", s.element_bytes()},
-                  {"Br", p.block_q},  {"Bc", p.block_kv}, {"S", p.num_kv_splits}};
+  Symbols symbols{{"Nq", s.seqlen_q}, {"Nk", s.seqlen_kv}, {"d", s.head_dim},     {"e", s.element_bytes()},
+                  {"Br", p.block_q},  {"Bc", p.block_kv},  {"S", p.num_kv_splits}};
   if (s.seqlen_q == s.seqlen_kv) symbols["N"] = s.seqlen_q;
   if (p.gemm_tile) {
     symbols["bm"] = (*p.gemm_tile)[0];
@@ -153,7 +151,8 @@ TEST_CASE("each algorithm's formula gives its closed form to the byte, ragged ta
     const bool square_only = a.formula.find("N^2") != std::string_view::npos;
     for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::fp8}) {
       for (const std::int64_t d : {24, 64, 128}) {
-        for (const auto& [nq, nk] : {std::pair<std::int64_t, std::int64_t>{8192, 8192}, {1000, 1000}, {1000, 4321}, {1, 777}}) {
+        for (const auto& [nq, nk] :
+             {std::pair<std::int64_t, std::int64_t>{8192, 8192}, {1000, 1000}, {1000, 4321}, {1, 777}}) {
           if (square_only && nq != nk) continue;
           for (const auto& [br, bc] : {std::pair<std::int64_t, std::int64_t>{128, 128}, {64, 32}, {16, 100}}) {
             const AttentionShape s = plain(nq, nk, d, dtype);
@@ -204,7 +203,8 @@ TEST_CASE("every formula that a run prints beside a plain shape's bytes gives th
           CAPTURE(a.algorithm->name);
           CAPTURE(entry.formula);
           REQUIRE_FALSE(entry.formula.empty());
-          CHECK(Formula(entry.formula, symbols_of(request.shape, entry.plan)).value() == entry.traffic->total().value());
+          CHECK(Formula(entry.formula, symbols_of(request.shape, entry.plan)).value() ==
+                entry.traffic->total().value());
           ++evaluated;
         }
       }

@@ -166,7 +166,7 @@ class Run {
     }
     const KernelWalk& main = *std::max_element(kernels.begin(), kernels.end(), [](const KernelWalk& x, const KernelWalk& y) { return x.smem_bytes < y.smem_bytes; });
     a.resident_ctas = std::min(resident_units(main, config), main.num_ctas) * main.cluster;
-    if (main.stage == "fused") a.kv_in_flight = kv_in_flight(main, shape(), config);
+    if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape(), config);
   }
 
   void predict(AlgorithmResult& a) const {

@@ -106,6 +106,29 @@ Json roofline_json(const Known<Roofline>& known) {
   return out;
 }
 
+/// Intensity at each boundary; its ridge where the bandwidth of that boundary is known.
+Json rooflines_json(const RunResult& r, const AlgorithmResult& a) {
+  Json levels = Json::array();
+  const auto& peak = r.request.gpu.peak[static_cast<std::size_t>(r.request.shape.dtype)];
+  for (const Boundary boundary : {Boundary::compulsory, Boundary::l2_hbm, Boundary::sm_l2}) {
+    const TrafficEntry* entry = a.at(boundary);
+    const bool counted = entry != nullptr && entry->traffic && entry->traffic->total().value() > 0;
+    const bool has_ridge = boundary != Boundary::sm_l2 && peak.has_value();
+    std::string reason;
+    if (!counted) {
+      reason = entry == nullptr ? "--engine model leaves the L2 out" : entry->traffic ? "no bytes" : entry->traffic.reason;
+    } else if (!has_ridge) {
+      reason = peak ? "the L2 bandwidth of this GPU is not known" : "this GPU has no matmul rate for the dtype";
+    }
+    const Json ridge = has_ridge ? real((*peak / r.request.gpu.hbm_bandwidth).value) : Json(nullptr);
+    levels.push_back({{"level", name(boundary)},
+                      {"intensity_flop_per_byte", counted ? real((a.flops.matmul / entry->traffic->total()).value) : Json(nullptr)},
+                      {"ridge_flop_per_byte", ridge},
+                      {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
+  }
+  return levels;
+}
+
 Json exactness_json(const Known<Exactness>& known) {
   Json out;
   out["reference"] = "fp64";
@@ -132,7 +155,8 @@ Json stage_json(const Algorithm& a, const StageResult& stage, const DeviceStatus
   return {{"name", stage.name}, {"traffic", traffic}, {"flops", flops_json(stage.flops)}, {"time", time_json(stage.predicted, device)}, {"tensor_pipe_share", nullptr}};
 }
 
-Json algorithm_json(const AlgorithmResult& a, const DeviceStatus& device) {
+Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
+  const DeviceStatus& device = r.device;
   Json traffic = Json::array(), stages = Json::array();
   for (const TrafficEntry& entry : a.traffic) traffic.push_back(entry_json(*a.algorithm, entry));
   for (const StageResult& stage : a.stages) stages.push_back(stage_json(*a.algorithm, stage, device));
@@ -150,6 +174,7 @@ Json algorithm_json(const AlgorithmResult& a, const DeviceStatus& device) {
           {"flops", flops_json(a.flops)},
           {"memory", memory_json(a.memory)},
           {"roofline", roofline_json(a.roofline)},
+          {"roofline_by_boundary", rooflines_json(r, a)},
           {"time", time_json(a.predicted, device)},
           {"exactness", exactness_json(a.exactness)}};
 }
@@ -232,7 +257,7 @@ nlohmann::ordered_json run_to_json(const RunResult& r, const std::vector<std::st
   out["shape"]["live_pairs"] = r.live_pairs.value();
   out["gpu"] = gpu_json(r);
   out["algorithms"] = Json::array();
-  for (const AlgorithmResult& a : r.algorithms) out["algorithms"].push_back(algorithm_json(a, r.device));
+  for (const AlgorithmResult& a : r.algorithms) out["algorithms"].push_back(algorithm_json(r, a));
   out["paper"] = paper_json(r);
   out["comparison"] = Json::array();
   for (const Comparison& c : r.comparisons) {

@@ -55,10 +55,10 @@ Paragraph answer(const SoftmaxReport& report) {
     return {"Every score is masked: l = 0, so o is set to 0 and LSE to -inf; 0 / 0 would be NaN.", true};
   const std::string rounded =
       report.precision ? fmt::format(", every result rounded to {}", format_name(report.precision)) : "";
-  return {fmt::format("o = {}: the softmax of {} times the values, from {} that are seen one after the other{}.",
-                      decimals(r.o_unnormalised), counted(count_scores(report.input), "score"),
-                      counted(report.input.blocks.size(), "block"), rounded),
-          true};
+  return {
+      fmt::format("o = {}: the softmax of {} times the values, seen in {}{}.", decimals(r.o_unnormalised),
+                  counted(count_scores(report.input), "score"), counted(report.input.blocks.size(), "block"), rounded),
+      true};
 }
 
 Table unnormalised_table(const SoftmaxReport& report) {
@@ -101,7 +101,7 @@ Table normalised_table(const SoftmaxReport& report) {
   }
   t.notes.emplace_back("Each block has a softmax of its own: o = sum of e^(s - m) v / l, LSE = m + ln l.");
   t.notes.emplace_back(
-      "Merged: w before = e^(merged LSE before - merged LSE), w block = e^(its LSE - merged LSE); they sum to 1.");
+      "Merged: w before = e^(LSE before - merged LSE), w block = e^(its LSE - merged LSE); their sum is 1.");
   return t;
 }
 

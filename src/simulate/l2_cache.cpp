@@ -31,28 +31,28 @@ L2Cache::L2Cache(Bytes capacity) : capacity_(capacity.value()), buckets_(1 << 12
 
 std::size_t L2Cache::bucket_of(std::uint64_t key) const { return scatter(key) & (buckets_.size() - 1); }
 
-bool L2Cache::look_up(const TileRequest& r) {
+bool L2Cache::look_up(std::uint64_t key, const TileRequest& r) {
   if (r.bytes > capacity_) {
     (r.store ? written_ : read_)[static_cast<std::size_t>(r.tensor)] += r.bytes;
     return r.store;
   }
-  std::uint32_t index = buckets_[bucket_of(r.key)];
-  while (index != kNone && entries_[index].key != r.key) index = entries_[index].next;
+  const std::size_t bucket = bucket_of(key);
+  std::uint32_t index = buckets_[bucket];
+  while (index != kNone && entries_[index].key != key) index = entries_[index].next;
   const bool held = index != kNone;
   if (held) {
     entries_[index].dirty = entries_[index].dirty || r.store;
     to_front(index);
   } else {
     if (!r.store) read_[static_cast<std::size_t>(r.tensor)] += r.bytes;
-    insert(r);
+    insert(key, r, bucket);
   }
-  if (newest_ != r.key) second_newest_ = std::exchange(newest_, r.key);
+  if (newest_ != key) second_newest_ = std::exchange(newest_, key);
   return held || r.store;
 }
 
-void L2Cache::insert(const TileRequest& r) {
+void L2Cache::insert(std::uint64_t key, const TileRequest& r, std::size_t bucket) {
   while (used_ > capacity_ - r.bytes) evict_oldest();
-  if ((entries_.size() - free_.size() + 1) * 2 > buckets_.size()) grow();
   std::uint32_t index = 0;
   if (free_.empty()) {
     index = static_cast<std::uint32_t>(entries_.size());
@@ -61,11 +61,11 @@ void L2Cache::insert(const TileRequest& r) {
     index = free_.back();
     free_.pop_back();
   }
-  std::uint32_t& bucket = buckets_[bucket_of(r.key)];
-  entries_[index] = {r.key, r.bytes, kNone, kNone, bucket, r.tensor, r.store};
-  bucket = index;
+  entries_[index] = {key, r.bytes, kNone, kNone, buckets_[bucket], static_cast<std::uint32_t>(bucket), r.tensor, r.store};
+  buckets_[bucket] = index;
   push_front(index);
   used_ += r.bytes;
+  if ((entries_.size() - free_.size()) * 2 > buckets_.size()) grow();
 }
 
 void L2Cache::evict_oldest() {
@@ -80,7 +80,7 @@ void L2Cache::evict_oldest() {
 }
 
 void L2Cache::leave_bucket(std::uint32_t index) {
-  std::uint32_t* link = &buckets_[bucket_of(entries_[index].key)];
+  std::uint32_t* link = &buckets_[entries_[index].bucket];
   while (*link != index) link = &entries_[*link].next;
   *link = entries_[index].next;
 }
@@ -88,9 +88,10 @@ void L2Cache::leave_bucket(std::uint32_t index) {
 void L2Cache::grow() {
   buckets_.assign(buckets_.size() * 2, kNone);
   for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
-    std::uint32_t& bucket = buckets_[bucket_of(entries_[index].key)];
-    entries_[index].next = bucket;
-    bucket = index;
+    Entry& entry = entries_[index];
+    entry.bucket = static_cast<std::uint32_t>(bucket_of(entry.key));
+    entry.next = buckets_[entry.bucket];
+    buckets_[entry.bucket] = index;
   }
 }
 

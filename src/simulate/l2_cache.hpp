@@ -26,11 +26,11 @@ class L2Cache {
  public:
   explicit L2Cache(Bytes capacity);
 
-  /// False for a load that had to go to HBM.
-  bool request(const TileRequest& r) {
+  /// Asks for tile `key`, in all else like `r`. False for a load that had to go to HBM.
+  bool request(std::uint64_t key, const TileRequest& r) {
     // The last two tiles asked for are the newest already, so asking for them again changes nothing: this is what CTAs in step do.
-    if (!r.store && (r.key == newest_ || r.key == second_newest_)) return true;
-    return look_up(r);
+    if (!r.store && (key == newest_ || key == second_newest_)) return true;
+    return look_up(key, r);
   }
   /// Writes every dirty tile back.
   void flush();
@@ -44,16 +44,17 @@ class L2Cache {
     std::int64_t bytes;
     std::uint32_t newer, older;  ///< in order of use
     std::uint32_t next;          ///< in the same bucket
+    std::uint32_t bucket;
     Tensor tensor;
     bool dirty;
   };
 
-  bool look_up(const TileRequest& r);
+  bool look_up(std::uint64_t key, const TileRequest& r);
   void to_front(std::uint32_t entry);
   void unlink(std::uint32_t entry);
   void push_front(std::uint32_t entry);
   void evict_oldest();
-  void insert(const TileRequest& r);
+  void insert(std::uint64_t key, const TileRequest& r, std::size_t bucket);
   [[nodiscard]] std::size_t bucket_of(std::uint64_t key) const;
   void leave_bucket(std::uint32_t entry);
   void grow();

@@ -81,7 +81,8 @@ class KernelRun {
       void store(const TileId& tile, Bytes bytes) override { play(tile, bytes, true, run.written_); }
       void play(const TileId& tile, Bytes bytes, bool store, std::array<std::int64_t, kTensorCount>& sum) {
         sum[static_cast<std::size_t>(tile.tensor)] += bytes.value();
-        run.cache_.request({tile_key(tile), bytes.value(), tile.tensor, store});
+        const std::uint64_t key = tile_key(tile);
+        run.cache_.request(key, {key, bytes.value(), tile.tensor, store});
       }
       KernelRun& run;
     } player(*this);
@@ -144,9 +145,8 @@ class KernelRun {
     const TileTrace::Steps& steps = slot.trace->steps()[slot.steps];
     for (std::uint32_t i = steps.begin; i < steps.end; ++i) {
       const TileTrace::Request& r = slot.trace->request(i);
-      TileRequest now = r.first;
-      now.key += static_cast<std::uint64_t>(slot.repeat) * r.key_stride + (r.per_kv_head ? slot.kv_head_key : slot.head_key);
-      hit = cache_.request(now) && hit;
+      const std::uint64_t moved = static_cast<std::uint64_t>(slot.repeat) * r.key_stride + (r.per_kv_head ? slot.kv_head_key : slot.head_key);
+      hit = cache_.request(r.first.key + moved, r.first) && hit;
     }
     if (!hit && pace_ == Pace::coupled) slot.debt += kMissStall;
     if (++slot.repeat == steps.repeats) {
