@@ -42,7 +42,8 @@ inline AttentionShape random_shape(Draw& draw, std::int64_t longest) {
   s.mask.window_left = edge();
   s.mask.window_right = edge();
   if (draw.between(0, 3) == 0) {
-    for (std::int64_t b = 0; b < s.batch; ++b) s.kv_lengths.push_back(draw.one_of<std::int64_t>({0, s.seqlen_kv, draw.between(0, s.seqlen_kv)}));
+    for (std::int64_t b = 0; b < s.batch; ++b)
+      s.kv_lengths.push_back(draw.one_of<std::int64_t>({0, s.seqlen_kv, draw.between(0, s.seqlen_kv)}));
   }
   return s;
 }
@@ -69,9 +70,10 @@ inline TilePlan random_plan(Draw& draw, std::int64_t largest) {
 inline std::string describe(const AttentionShape& s, const TilePlan& p) {
   const auto n = [](std::int64_t v) { return std::to_string(v) + " "; };
   const auto w = [](const std::optional<std::int64_t>& v) { return v ? std::to_string(*v) : "-"; };
-  std::string text = "B H Hkv Nq Nk d dv: " + n(s.batch) + n(s.num_heads) + n(s.num_kv_heads) + n(s.seqlen_q) + n(s.seqlen_kv) + n(s.head_dim) +
-                     n(s.head_dim_v) + "window " + w(s.mask.window_left) + "," + w(s.mask.window_right) + " " + std::string(name(s.mask.alignment)) +
-                     " blocks " + n(p.block_q) + n(p.block_kv) + "cluster " + n(p.cluster) + "splits " + n(p.num_kv_splits) + "lengths";
+  std::string text = "B H Hkv Nq Nk d dv: " + n(s.batch) + n(s.num_heads) + n(s.num_kv_heads) + n(s.seqlen_q) +
+                     n(s.seqlen_kv) + n(s.head_dim) + n(s.head_dim_v) + "window " + w(s.mask.window_left) + "," +
+                     w(s.mask.window_right) + " " + std::string(name(s.mask.alignment)) + " blocks " + n(p.block_q) +
+                     n(p.block_kv) + "cluster " + n(p.cluster) + "splits " + n(p.num_kv_splits) + "lengths";
   for (const std::int64_t length : s.kv_lengths) text += " " + std::to_string(length);
   return text;
 }

@@ -16,10 +16,14 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
 /// An H200: 132 SMs, 228 KiB of SMEM and 256 KiB of registers each.
-L2Config h200(Bytes capacity) { return {capacity, false, 132, 228 * 1024, 256 * 1024}; }
+L2Config h200(Bytes capacity) {
+  return {capacity, false, 132, 228 * 1024, 256 * 1024};
+}
 const Bytes kInfinite{INT64_MAX};
 
-std::vector<KernelWalk> kernels_of(std::string_view name, const AttentionShape& shape, const TilePlan& plan) { return algorithm(name).walk(shape, plan); }
+std::vector<KernelWalk> kernels_of(std::string_view name, const AttentionShape& shape, const TilePlan& plan) {
+  return algorithm(name).walk(shape, plan);
+}
 
 AttentionShape heads_of(std::int64_t heads, std::int64_t seqlen, Mask mask = Mask::none()) {
   AttentionShape s;
@@ -42,7 +46,8 @@ AttentionShape unmasked(AttentionShape s) {
   return s;
 }
 
-/// What an infinite L2, cold and flushed at the end, must move: each tensor that is read before it is written once in, each that is written once out.
+/// What an infinite L2, cold and flushed at the end, must move: each tensor that is read before it is written once in,
+/// each that is written once out.
 Bytes once_each(const std::vector<KernelWalk>& kernels) {
   struct Once : TileListener {
     std::vector<std::pair<std::uint64_t, bool>> seen;  // key, written
@@ -86,21 +91,26 @@ TEST_CASE("without an L2 every tile request goes to HBM: l2_hbm is sm_l2, whatev
   }
 }
 
-TEST_CASE("from a cold start compulsory <= l2_hbm <= sm_l2 for any capacity, pace and order, and every request is played once") {
+TEST_CASE(
+    "from a cold start compulsory <= l2_hbm <= sm_l2 for any capacity, pace and order, and every request is played "
+    "once") {
   Draw draw(4);
   for (int i = 0; i < 150; ++i) {
     const AttentionShape shape = hbmscope::testing::random_shape(draw, 60);
     const TilePlan plan = hbmscope::testing::random_plan(draw, 24);
     const L2Config config = h200(Bytes(draw.one_of<std::int64_t>({1, 1000, 20'000, 300'000, INT64_MAX})));
-    const CtaOrder order = draw.one_of({CtaOrder::ascending, CtaOrder::longest_first, CtaOrder::longest_first_interleaved});
+    const CtaOrder order =
+        draw.one_of({CtaOrder::ascending, CtaOrder::longest_first, CtaOrder::longest_first_interleaved});
     for (const Algorithm& a : algorithms()) {
       CAPTURE(a.name);
       CAPTURE(describe(shape, plan));
       const auto closed = a.closed_form(shape, plan);
-      const L2Result result = simulate_l2(a.walk(shape, plan), order, config, draw.one_of({Pace::lockstep, Pace::coupled, Pace::apart}));
+      const L2Result result =
+          simulate_l2(a.walk(shape, plan), order, config, draw.one_of({Pace::lockstep, Pace::coupled, Pace::apart}));
       REQUIRE(total(result.requested) == total(closed));
       REQUIRE(result.traffic.total() <= total(closed).total());
-      // The released flash_v1 kernels leave the output of a query tile that sees no key unwritten, and so move less than a complete O takes.
+      // The released flash_v1 kernels leave the output of a query tile that sees no key unwritten, and so move less
+      // than a complete O takes.
       const bool leaves_rows =
           a.name.starts_with("flash_v1") && plan.variant == FlashV1Variant::released && shape != unmasked(shape);
       if (!leaves_rows) REQUIRE(result.traffic.total() >= compulsory_bytes(shape, a.pass));
@@ -108,7 +118,8 @@ TEST_CASE("from a cold start compulsory <= l2_hbm <= sm_l2 for any capacity, pac
   }
 }
 
-TEST_CASE("an infinite L2, cold and flushed at the end, moves each tile it needs once in and each tile written once out") {
+TEST_CASE(
+    "an infinite L2, cold and flushed at the end, moves each tile it needs once in and each tile written once out") {
   Draw draw(5);
   for (int i = 0; i < 60; ++i) {
     const AttentionShape shape = hbmscope::testing::random_shape(draw, 30);
@@ -117,34 +128,41 @@ TEST_CASE("an infinite L2, cold and flushed at the end, moves each tile it needs
       CAPTURE(a.name);
       CAPTURE(describe(shape, plan));
       const auto kernels = a.walk(shape, plan);
-      REQUIRE(simulate_l2(kernels, CtaOrder::ascending, h200(kInfinite), Pace::coupled).traffic.total() == once_each(kernels));
+      REQUIRE(simulate_l2(kernels, CtaOrder::ascending, h200(kInfinite), Pace::coupled).traffic.total() ==
+              once_each(kernels));
     }
   }
 }
 
-TEST_CASE("with an infinite L2 flash_v2 moves the compulsory bytes and its LSE, naive those and one write each of S and P") {
+TEST_CASE(
+    "with an infinite L2 flash_v2 moves the compulsory bytes and its LSE, naive those and one write each of S and P") {
   const AttentionShape shape = heads_of(2, 1024);
   const Bytes compulsory = compulsory_bytes(shape, Pass::forward);
   CHECK(compulsory == Bytes(2 * 4 * 1024 * 128 * 2));
   const auto moved = [&](std::string_view name) {
-    return simulate_l2(kernels_of(name, shape, tiles_of(128, 128)), CtaOrder::ascending, h200(kInfinite), Pace::coupled).traffic.total();
+    return simulate_l2(kernels_of(name, shape, tiles_of(128, 128)), CtaOrder::ascending, h200(kInfinite), Pace::coupled)
+        .traffic.total();
   };
   CHECK(moved("flash_v2") == compulsory + Bytes(2 * 1024 * 4));
   CHECK(moved("naive") == compulsory + Bytes(2 * 2 * 1024 * 1024 * 2));
   CHECK(moved("flash_v1") == compulsory + Bytes(2 * 2 * 1024 * 4));  // l and m
 }
 
-TEST_CASE("naive streams S and P through HBM where they are much larger than the L2, and keeps them there where they are much smaller") {
+TEST_CASE(
+    "naive streams S and P through HBM where they are much larger than the L2, and keeps them there where they are "
+    "much smaller") {
   const L2Config config = h200(Bytes(30 * kMiB));
   const AttentionShape large = heads_of(1, 8192);  // S is 128 MiB
   const std::int64_t square = 8192 * 8192 * 2;
-  const Traffic streamed = simulate_l2(kernels_of("naive", large, tiles_of(128, 128)), CtaOrder::ascending, config, Pace::coupled).traffic;
+  const Traffic streamed =
+      simulate_l2(kernels_of("naive", large, tiles_of(128, 128)), CtaOrder::ascending, config, Pace::coupled).traffic;
   CHECK(streamed[Tensor::S].write == Bytes(square));
   CHECK(streamed[Tensor::P].write == Bytes(square));
   CHECK(streamed[Tensor::S].read.value() > square * 3 / 4);
   CHECK(streamed[Tensor::P].read.value() > square * 3 / 4);
   const AttentionShape small = heads_of(1, 1024);  // S is 2 MiB
-  const Traffic kept = simulate_l2(kernels_of("naive", small, tiles_of(128, 128)), CtaOrder::ascending, config, Pace::coupled).traffic;
+  const Traffic kept =
+      simulate_l2(kernels_of("naive", small, tiles_of(128, 128)), CtaOrder::ascending, config, Pace::coupled).traffic;
   CHECK(kept[Tensor::S].read == Bytes(0));
   CHECK(kept[Tensor::P].read == Bytes(0));
 }
@@ -153,12 +171,16 @@ TEST_CASE("a warm L2 may go below the compulsory bytes") {
   const AttentionShape shape = heads_of(1, 1024);
   L2Config config = h200(Bytes(30 * kMiB));
   config.warm = true;
-  const Traffic warm = simulate_l2(kernels_of("flash_v2", shape, tiles_of(128, 128)), CtaOrder::ascending, config, Pace::coupled).traffic;
+  const Traffic warm =
+      simulate_l2(kernels_of("flash_v2", shape, tiles_of(128, 128)), CtaOrder::ascending, config, Pace::coupled)
+          .traffic;
   CHECK(warm.sum().read == Bytes(0));
   CHECK(warm.total() < compulsory_bytes(shape, Pass::forward));
 }
 
-TEST_CASE("the model explains the DRAM reads counted on an H200: within 20 % without a mask, inside the interval with one, one capacity for all rows") {
+TEST_CASE(
+    "the model explains the DRAM reads counted on an H200: within 20 % without a mask, inside the interval with one, "
+    "one capacity for all rows") {
   std::ifstream file(std::string(HBMSCOPE_SOURCE_DIR) + "/reports/h200/dram_peers.csv");
   int rows = 0, masked = 0;
   for (std::string line; std::getline(file, line);) {
@@ -172,9 +194,12 @@ TEST_CASE("the model explains the DRAM reads counted on an H200: within 20 % wit
     words >> kernel >> batch >> heads >> seqlen >> head_dim >> causal >> block_q >> block_kv >> counted_mb;
     REQUIRE(words);
     REQUIRE(head_dim == 128);
-    const auto kernels = kernels_of("flash_v2", heads_of(batch * heads, seqlen, causal != 0 ? Mask::causal() : Mask::none()), tiles_of(block_q, block_kv));
+    const auto kernels =
+        kernels_of("flash_v2", heads_of(batch * heads, seqlen, causal != 0 ? Mask::causal() : Mask::none()),
+                   tiles_of(block_q, block_kv));
     const auto read_mb = [&](Pace pace) {
-      return simulate_l2(kernels, CtaOrder::ascending, h200(Bytes(30 * kMiB)), pace).traffic.sum().read.as_double() / 1e6;
+      return simulate_l2(kernels, CtaOrder::ascending, h200(Bytes(30 * kMiB)), pace).traffic.sum().read.as_double() /
+             1e6;
     };
     ++rows;
     if (causal != 0) {
@@ -191,7 +216,9 @@ TEST_CASE("the model explains the DRAM reads counted on an H200: within 20 % wit
 
 TEST_CASE("longest first keeps the CTAs of a head together where ascending order lets them drift apart") {
   const auto kernels = kernels_of("flash_v2", heads_of(4, 131072, Mask::causal()), tiles_of(128, 128));
-  const auto total = [&](CtaOrder order) { return simulate_l2(kernels, order, h200(Bytes(30 * kMiB)), Pace::coupled).traffic.total(); };
+  const auto total = [&](CtaOrder order) {
+    return simulate_l2(kernels, order, h200(Bytes(30 * kMiB)), Pace::coupled).traffic.total();
+  };
   CHECK(Count(4) * total(CtaOrder::longest_first) < total(CtaOrder::ascending));
   CHECK(total(CtaOrder::longest_first) < total(CtaOrder::longest_first_interleaved));
 }

@@ -617,14 +617,12 @@ TEST_CASE("a GPU that nobody listed is refused, not replaced by another, and a b
   for (const char* unknown : {"B300", "MI350X", "H100 NVL", "RTX 3090"})
     CHECK_THROWS_AS((void)find_gpu(unknown), Error);
   const std::string said = complaint([] {
-    (void)parse_gpu(
-
-  //        R"({"name": "Two 24 GB cards", "num_sms": 82, "l2_bytes": 6291456, "smem_per_block_bytes": 101376, "smem_per_sm_bytes": 102400,
-                        "registers_per_sm_bytes": 262144, "hbm_bytes": 48e9, "peak_flop_per_s": {
-      "fp16" : 71e12}})",
-        "two.json");
-});
-CHECK(has(said, "/hbm_bandwidth_bytes_per_s: is missing"));
+    (void)parse_gpu(R"({"name": "Two 24 GB cards", "num_sms": 82, "l2_bytes": 6291456,
+                        "smem_per_block_bytes": 101376, "smem_per_sm_bytes": 102400, "registers_per_sm_bytes": 262144,
+                        "hbm_bytes": 48e9, "peak_flop_per_s": {"fp16": 71e12}})",
+                    "two.json");
+  });
+  CHECK(has(said, "/hbm_bandwidth_bytes_per_s: is missing"));
 }
 
 TEST_CASE(

@@ -1,4 +1,5 @@
-// The README shows real output: each line of its console block stands in what the program prints, in order; "..." leaves lines out.
+// The README shows real output: each line of its console block stands in what the program prints, in order; "..."
+// leaves lines out.
 #include <doctest/doctest.h>
 
 #include <fstream>

@@ -13,14 +13,17 @@ namespace {
 
 /// Empty where walk and closed form agree stage by stage and tensor by tensor; else the first difference in words.
 std::string difference(const std::vector<StageTraffic>& walked, const std::vector<StageTraffic>& closed) {
-  if (walked.size() != closed.size()) return std::to_string(walked.size()) + " stages walked, " + std::to_string(closed.size()) + " in closed form";
+  if (walked.size() != closed.size())
+    return std::to_string(walked.size()) + " stages walked, " + std::to_string(closed.size()) + " in closed form";
   for (std::size_t i = 0; i < walked.size(); ++i) {
-    if (walked[i].stage != closed[i].stage) return "stage " + std::string(walked[i].stage) + " is called " + std::string(closed[i].stage);
+    if (walked[i].stage != closed[i].stage)
+      return "stage " + std::string(walked[i].stage) + " is called " + std::string(closed[i].stage);
     for (const TensorInfo& tensor : kTensors) {
       const ReadWrite w = walked[i].traffic[tensor.tensor], c = closed[i].traffic[tensor.tensor];
       if (w != c) {
-        return std::string(walked[i].stage) + " " + std::string(tensor.name) + ": walked " + std::to_string(w.read.value()) + " r " +
-               std::to_string(w.write.value()) + " w, closed form " + std::to_string(c.read.value()) + " r " + std::to_string(c.write.value()) + " w";
+        return std::string(walked[i].stage) + " " + std::string(tensor.name) + ": walked " +
+               std::to_string(w.read.value()) + " r " + std::to_string(w.write.value()) + " w, closed form " +
+               std::to_string(c.read.value()) + " r " + std::to_string(c.write.value()) + " w";
       }
     }
   }
@@ -29,7 +32,8 @@ std::string difference(const std::vector<StageTraffic>& walked, const std::vecto
 
 }  // namespace
 
-TEST_CASE("walk and closed form agree byte for byte, stage by stage, on 3,000 random shapes and plans of every algorithm") {
+TEST_CASE(
+    "walk and closed form agree byte for byte, stage by stage, on 3,000 random shapes and plans of every algorithm") {
   Draw draw(20260101);
   for (int i = 0; i < 3000; ++i) {
     const AttentionShape shape = hbmscope::testing::random_shape(draw, 70);
@@ -44,7 +48,8 @@ TEST_CASE("walk and closed form agree byte for byte, stage by stage, on 3,000 ra
 }
 
 TEST_CASE("a mask edge or a tile that is off by one does not go unnoticed") {
-  // Each shape differs from its twin by one in one number; if walk and closed form of the two agreed, the test above could not see such a slip.
+  // Each shape differs from its twin by one in one number; if walk and closed form of the two agreed, the test above
+  // could not see such a slip.
   AttentionShape shape;
   shape.seqlen_q = 60;
   shape.seqlen_kv = 77;
@@ -92,7 +97,8 @@ TEST_CASE("live pairs and compulsory bytes equal their enumeration") {
     const AttentionShape s = hbmscope::testing::random_shape(draw, 14);
     std::int64_t pairs = 0, rows = 0, keys = 0;
     for (std::int64_t b = 0; b < s.batch; ++b) {
-      std::vector<bool> row_lives(static_cast<std::size_t>(s.seqlen_q)), key_lives(static_cast<std::size_t>(s.seqlen_kv));
+      std::vector<bool> row_lives(static_cast<std::size_t>(s.seqlen_q)),
+          key_lives(static_cast<std::size_t>(s.seqlen_kv));
       for (std::int64_t q = 0; q < s.seqlen_q; ++q) {
         for (std::int64_t c = 0; c < s.keys_of(b); ++c) {
           if (!s.mask.visible(q, c, s.mask_offset())) continue;
@@ -106,9 +112,11 @@ TEST_CASE("live pairs and compulsory bytes equal their enumeration") {
     CAPTURE(describe(s, {}));
     REQUIRE(live_pairs(s).value() == pairs * s.num_heads);
     const std::int64_t e = s.element_bytes(), both = s.head_dim + s.head_dim_v;
-    REQUIRE(compulsory_bytes(s, Pass::forward).value() ==
-            e * (s.num_heads * (rows * s.head_dim + s.batch * s.seqlen_q * s.head_dim_v) + s.num_kv_heads * keys * both));
+    REQUIRE(
+        compulsory_bytes(s, Pass::forward).value() ==
+        e * (s.num_heads * (rows * s.head_dim + s.batch * s.seqlen_q * s.head_dim_v) + s.num_kv_heads * keys * both));
     REQUIRE(compulsory_bytes(s, Pass::backward).value() ==
-            e * (s.num_heads * (rows * both + s.batch * s.seqlen_q * s.head_dim) + s.num_kv_heads * (keys + s.batch * s.seqlen_kv) * both));
+            e * (s.num_heads * (rows * both + s.batch * s.seqlen_q * s.head_dim) +
+                 s.num_kv_heads * (keys + s.batch * s.seqlen_kv) * both));
   }
 }

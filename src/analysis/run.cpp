@@ -4,20 +4,27 @@
 #include <atomic>
 #include <future>
 
+#include "analysis/remarks.hpp"
+
 namespace hbmscope {
 namespace {
 
 constexpr std::int64_t kSampledRows = 256, kSampledHeads = 4;
 
-Known<Traffic> known(const std::vector<StageTraffic>& stages) { return Known<Traffic>::of(total(stages)); }
+Known<Traffic> known(const std::vector<StageTraffic>& stages) {
+  return Known<Traffic>::of(total(stages));
+}
 
-/// Which stages multiply, and what part of the algorithm's matmul FLOPs each does. Products contract over d or d_v, so the parts are exact.
-std::optional<FlopCount> stage_flops(const Algorithm& a, std::string_view stage, const AttentionShape& s, const FlopCount& all) {
+/// Which stages multiply, and what part of the algorithm's matmul FLOPs each does. Products contract over d or d_v, so
+/// the parts are exact.
+std::optional<FlopCount> stage_flops(const Algorithm& a, std::string_view stage, const AttentionShape& s,
+                                     const FlopCount& all) {
   const auto part = [](Flop whole, std::int64_t mine, std::int64_t sum) { return Flop(whole.value() / sum * mine); };
   const std::int64_t d = s.head_dim, dv = s.head_dim_v;
   const std::int64_t pd = (d + 15) / 16 * 16, pdv = (dv + 15) / 16 * 16;
   const auto contracts = [&](std::int64_t dim, std::int64_t padded, std::int64_t products) {
-    return FlopCount{part(all.matmul, dim, products * (d + dv)), part(all.executed_matmul, padded, products * (pd + pdv)), Count(0)};
+    return FlopCount{part(all.matmul, dim, products * (d + dv)),
+                     part(all.executed_matmul, padded, products * (pd + pdv)), Count(0)};
   };
   if (stage == "fused") return all;
   if (a.name == "naive") {
@@ -45,7 +52,7 @@ class Run {
     check_numerics();
     compare();
     estimate_step();
-    warn();
+    result_.warnings = warnings_of(result_);
     return std::move(result_);
   }
 
@@ -65,13 +72,21 @@ class Run {
     result_.l2_effective = r.l2.value_or(gpu().l2_effective_bytes);
     result_.l2_provenance = r.l2 ? Provenance::assumed : gpu().l2_effective_provenance;
     if (result_.sram.value() < shape().element_bytes()) {
-      throw Error(ErrorKind::usage, "--sram: " + std::to_string(result_.sram.value()) + " B do not hold one element", "give the bytes a CTA may use, such as 227KiB");
+      throw Error(ErrorKind::usage, "--sram: " + std::to_string(result_.sram.value()) + " B do not hold one element",
+                  "give the bytes a CTA may use, such as 227KiB");
     }
-    result_.paper = paper_claims(r.shape, result_.sram);
-    result_.memory_fit = paper_memory_fit(r.shape);
+    // Counts of the naive pipeline may not fit 64 bits where those of the algorithms asked for do.
+    try {
+      result_.paper = Known<PaperClaims>::of(paper_claims(r.shape, result_.sram));
+      result_.memory_fit = Known<MemoryFit>::of(paper_memory_fit(r.shape));
+    } catch (const Error& error) {
+      result_.paper = Known<PaperClaims>::missing(Status::unsupported, error.what());
+      result_.memory_fit = Known<MemoryFit>::missing(Status::unsupported, error.what());
+    }
     result_.device = device_status();
     if (r.engine == Engine::gpu && !result_.device.present) {
-      throw Error(ErrorKind::device, "--engine gpu: " + result_.device.reason, "take --engine auto for everything that this machine can do");
+      throw Error(ErrorKind::device, "--engine gpu: " + result_.device.reason,
+                  "take --engine auto for everything that this machine can do");
     }
   }
 
@@ -80,32 +95,44 @@ class Run {
     AlgorithmResult one;
     one.algorithm = &a;
     one.plan = choose_plan(a, shape(), r.plan, result_.sram);
-    if (a.name == "split_kv") one.plan.num_kv_splits = r.kv_splits.value_or(choose_kv_splits(shape(), one.plan, gpu().num_sms));
+    if (a.name == "split_kv")
+      one.plan.num_kv_splits = r.kv_splits.value_or(choose_kv_splits(shape(), one.plan, gpu().num_sms));
     one.flops = a.flops(shape(), one.plan);
     one.memory = memory_ledger(a, shape(), one.plan);
     one.smem = smem_tally(a, shape(), one.plan);
 
-    one.traffic.push_back({Boundary::compulsory, Provenance::formula, one.plan, Known<Traffic>::of(compulsory_traffic(shape(), a.pass)),
-                           a.pass == Pass::backward ? "live rows of Q, K, V, dO once; dQ, dK, dV once" : "live rows of Q, K, V once; O once", {}, {}});
+    one.traffic.push_back({Boundary::compulsory,
+                           Provenance::formula,
+                           one.plan,
+                           Known<Traffic>::of(compulsory_traffic(shape(), a.pass)),
+                           a.pass == Pass::backward ? "live rows of Q, K, V, dO once; dQ, dK, dV once"
+                                                    : "live rows of Q, K, V once; O once",
+                           true,
+                           {},
+                           {}});
     if (one.plan.gemm_tile) {
       TilePlan once = one.plan;
       once.gemm_tile.reset();
-      one.traffic.push_back({Boundary::sm_l2, Provenance::closed_form, once, known(a.closed_form(shape(), once)), a.formula, {}, {}});
+      one.traffic.push_back(closed_entry(a, once, known(a.closed_form(shape(), once))));
     }
     const std::vector<StageTraffic> stages = a.closed_form(shape(), one.plan);
-    one.traffic.push_back({Boundary::sm_l2, Provenance::closed_form, one.plan, known(stages), one.plan.gemm_tile ? kTiledNaive : a.formula, {}, {}});
+    one.traffic.push_back(closed_entry(a, one.plan, known(stages)));
     for (const StageTraffic& stage : stages) {
       StageResult& s = one.stages.emplace_back();
       s.name = stage.stage;
-      s.traffic.push_back({Boundary::sm_l2, Provenance::closed_form, one.plan, Known<Traffic>::of(stage.traffic), {}, {}, {}});
+      s.traffic.push_back(
+          {Boundary::sm_l2, Provenance::closed_form, one.plan, Known<Traffic>::of(stage.traffic), {}, false, {}, {}});
       s.flops = stage_flops(a, stage.stage, shape(), one.flops);
     }
     return one;
   }
 
-  static constexpr std::string_view kTiledNaive = "4 N^2 e + N d e (ceil(N/bn) + 2 ceil(N/bm) + 1) + N^2 e (ceil(d/bn) - 1)";
+  [[nodiscard]] TrafficEntry closed_entry(const Algorithm& a, const TilePlan& plan, Known<Traffic> traffic) const {
+    const PlainFormula formula = plain_formula(a, shape(), plan);
+    return {Boundary::sm_l2, Provenance::closed_form, plan, std::move(traffic), formula.text, formula.exact, {}, {}};
+  }
 
-    void simulate() {
+  void simulate() {
     struct Job {
       AlgorithmResult* to;
       std::vector<KernelWalk> kernels;
@@ -119,15 +146,18 @@ class Run {
       try {
         job.tiles = tiles_looked_at(job.kernels);
         if (job.tiles > kMaxTilesSimulated) {
-          skip_simulation(a, Status::skipped, "a walk over " + std::to_string(job.tiles) + " tiles, more than the " + std::to_string(kMaxTilesSimulated) +
-                                                  " that are simulated");
+          skip_simulation(a, Status::skipped,
+                          "a walk over " + std::to_string(job.tiles) + " tiles, more than the " +
+                              std::to_string(kMaxTilesSimulated) + " that are simulated");
           continue;
         }
       } catch (const Error&) {
         skip_simulation(a, Status::skipped, "a walk over more than 2^63 tiles");
         continue;
       }
-      const std::int64_t runs = (job.tiles <= kMaxTilesForAllPaces && a.algorithm->name.starts_with("flash_v2") ? 3 : 1) * (config.warm ? 2 : 1);
+      const std::int64_t runs =
+          (job.tiles <= kMaxTilesForAllPaces && a.algorithm->name.starts_with("flash_v2") ? 3 : 1) *
+          (config.warm ? 2 : 1);
       expected += job.tiles * runs;
       jobs.push_back(std::move(job));
     }
@@ -139,7 +169,9 @@ class Run {
     };
     std::vector<std::future<L2Estimate>> estimates;
     for (const Job& job : jobs) {
-      estimates.push_back(std::async(std::launch::async, [&, &job = job] { return estimate_l2(job.kernels, job.to->plan.order, config, report); }));
+      estimates.push_back(std::async(std::launch::async, [&, &job = job] {
+        return estimate_l2(job.kernels, job.to->plan.order, config, report);
+      }));
     }
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       try {
@@ -151,20 +183,39 @@ class Run {
   }
 
   static void skip_simulation(AlgorithmResult& a, Status status, const std::string& reason) {
-    a.traffic.push_back({Boundary::sm_l2, Provenance::simulated, a.plan, Known<Traffic>::missing(status, reason), {}, {}, {}});
-    a.traffic.push_back({Boundary::l2_hbm, Provenance::simulated, a.plan, Known<Traffic>::missing(status, reason), {}, {}, {}});
+    a.traffic.push_back(
+        {Boundary::sm_l2, Provenance::simulated, a.plan, Known<Traffic>::missing(status, reason), {}, false, {}, {}});
+    a.traffic.push_back(
+        {Boundary::l2_hbm, Provenance::simulated, a.plan, Known<Traffic>::missing(status, reason), {}, false, {}, {}});
   }
 
   void keep(AlgorithmResult& a, const std::vector<KernelWalk>& kernels, L2Estimate estimate, const L2Config& config) {
     const Known<Traffic> requested = known(estimate.central.requested);
     const double asked = requested->sum().read.as_double();
-    const std::optional<double> hit_rate = asked > 0 ? std::optional(1 - estimate.central.traffic.sum().read.as_double() / asked) : std::nullopt;
-    a.traffic.push_back({Boundary::sm_l2, Provenance::simulated, a.plan, requested, {}, {}, {}});
-    a.traffic.push_back({Boundary::l2_hbm, Provenance::simulated, a.plan, Known<Traffic>::of(estimate.central.traffic), {}, std::move(estimate.paces), hit_rate});
+    const std::optional<double> hit_rate =
+        asked > 0 ? std::optional(1 - estimate.central.traffic.sum().read.as_double() / asked) : std::nullopt;
+    a.traffic.push_back({Boundary::sm_l2, Provenance::simulated, a.plan, requested, {}, false, {}, {}});
+    a.traffic.push_back({Boundary::l2_hbm,
+                         Provenance::simulated,
+                         a.plan,
+                         Known<Traffic>::of(estimate.central.traffic),
+                         {},
+                         false,
+                         std::move(estimate.paces),
+                         hit_rate});
     for (std::size_t i = 0; i < a.stages.size(); ++i) {
-      a.stages[i].traffic.push_back({Boundary::l2_hbm, Provenance::simulated, a.plan, Known<Traffic>::of(estimate.central.stages[i].traffic), {}, {}, {}});
+      a.stages[i].traffic.push_back({Boundary::l2_hbm,
+                                     Provenance::simulated,
+                                     a.plan,
+                                     Known<Traffic>::of(estimate.central.stages[i].traffic),
+                                     {},
+                                     false,
+                                     {},
+                                     {}});
     }
-    const KernelWalk& main = *std::max_element(kernels.begin(), kernels.end(), [](const KernelWalk& x, const KernelWalk& y) { return x.smem_bytes < y.smem_bytes; });
+    const KernelWalk& main =
+        *std::max_element(kernels.begin(), kernels.end(),
+                          [](const KernelWalk& x, const KernelWalk& y) { return x.smem_bytes < y.smem_bytes; });
     a.resident_ctas = std::min(resident_units(main, config), main.num_ctas) * main.cluster;
     if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape(), config);
   }
@@ -192,7 +243,8 @@ class Run {
     }
     const Bytes bytes = hbm->traffic->total();
     if (bytes.value() == 0 || a.flops.matmul.value() == 0) {
-      a.roofline = Known<Roofline>::missing(Status::unsupported, bytes.value() == 0 ? "no bytes pass HBM" : "no live pair, no FLOP");
+      a.roofline = Known<Roofline>::missing(Status::unsupported,
+                                            bytes.value() == 0 ? "no bytes pass HBM" : "no live pair, no FLOP");
     } else {
       a.roofline = Known<Roofline>::of(roofline(a.flops.matmul, bytes, *peak, gpu().hbm_bandwidth));
     }
@@ -222,7 +274,9 @@ class Run {
     if (plans.empty()) return;
     const RowSample sample = sample_rows(shape(), kSampledRows, kSampledHeads, result_.request.seed);
     if (sample.rows.empty() || sample.batch_heads.empty()) {
-      for (AlgorithmResult* a : to) a->exactness = Known<Exactness>::missing(Status::skipped, "one head's K and V are beyond what the check works through");
+      for (AlgorithmResult* a : to)
+        a->exactness =
+            Known<Exactness>::missing(Status::skipped, "one head's K and V are beyond what the check works through");
       return;
     }
     const std::vector<Exactness> checks = check_exactness(shape(), plans, sample, result_.request.seed);
@@ -237,8 +291,14 @@ class Run {
         if (&of == to || of.algorithm->pass != to->algorithm->pass) continue;
         for (const Boundary boundary : {Boundary::sm_l2, Boundary::l2_hbm}) {
           const TrafficEntry *mine = of.at(boundary), *theirs = to->at(boundary);
-          if (mine == nullptr || theirs == nullptr || !mine->traffic || !theirs->traffic || mine->traffic->total().value() == 0) continue;
-          Comparison c{of.algorithm->name, base, boundary, theirs->traffic->total().as_double() / mine->traffic->total().as_double(), {}};
+          if (mine == nullptr || theirs == nullptr || !mine->traffic || !theirs->traffic ||
+              mine->traffic->total().value() == 0)
+            continue;
+          Comparison c{of.algorithm->name,
+                       base,
+                       boundary,
+                       theirs->traffic->total().as_double() / mine->traffic->total().as_double(),
+                       {}};
           if (of.predicted && to->predicted) c.speedup_predicted = *to->predicted / *of.predicted;
           result_.comparisons.push_back(c);
         }
@@ -249,7 +309,8 @@ class Run {
   void estimate_step() {
     const AmdahlInput& in = result_.request.amdahl;
     if (!in.share) {
-      result_.amdahl = Known<Amdahl>::missing(Status::unsupported, "attention's share of the step is not known; give --attention-share");
+      result_.amdahl = Known<Amdahl>::missing(Status::unsupported,
+                                              "attention's share of the step is not known; give --attention-share");
       return;
     }
     if (in.speedup) {
@@ -262,58 +323,28 @@ class Run {
       result_.amdahl_speedup_from = "time saved";
       return;
     }
-    const auto predicted = std::find_if(result_.comparisons.rbegin(), result_.comparisons.rend(), [](const Comparison& c) { return c.speedup_predicted.has_value(); });
+    const auto predicted = std::find_if(result_.comparisons.rbegin(), result_.comparisons.rend(),
+                                        [](const Comparison& c) { return c.speedup_predicted.has_value(); });
     if (predicted == result_.comparisons.rend()) {
-      result_.amdahl = Known<Amdahl>::missing(Status::unsupported, "no speed-up is predicted here; give --attention-speedup");
+      result_.amdahl =
+          Known<Amdahl>::missing(Status::unsupported, "no speed-up is predicted here; give --attention-speedup");
       return;
     }
     result_.amdahl = Known<Amdahl>::of(amdahl(*in.share, *predicted->speedup_predicted));
     result_.amdahl_speedup_from = std::string(predicted->of) + " over " + std::string(predicted->to) + ", predicted";
   }
 
-  void warn();
-
   RunResult result_;
   Progress progress_;
 };
-
-void Run::warn() {
-  const AttentionShape& s = shape();
-  const auto say = [&](std::string text) { result_.warnings.push_back(std::move(text)); };
-  if (s.num_heads > 65535 || (s.num_heads > s.seqlen_q && s.seqlen_q > 1)) {
-    say(std::to_string(s.num_heads) + " heads and only " + std::to_string(s.seqlen_q) + " queries: are heads and sequence length swapped?");
-  }
-  if (s.mask.kind() != "none" || !s.kv_lengths.empty()) {
-    const Count full = Count(s.batch) * Count(s.num_heads) * Count(s.seqlen_q) * Count(s.seqlen_kv);
-    if (result_.live_pairs.value() == 0) {
-      say("no query sees any key: O is 0, LSE is -inf");
-    } else if (s.mask.kind() == "causal" && s.seqlen_q > s.seqlen_kv && s.mask.alignment == Alignment::bottom_right) {
-      say("the first " + std::to_string(s.seqlen_q - s.seqlen_kv) + " queries see no key: their O is 0, their LSE -inf");
-    } else if (result_.live_pairs == full) {
-      say("the mask hides nothing at this shape");
-    }
-  }
-  if (const AlgorithmResult* naive = result_.find("naive"); naive != nullptr && result_.l2_effective.value() > 0) {
-    const Bytes square = tensor_bytes(Tensor::S, s, naive->plan) + tensor_bytes(Tensor::P, s, naive->plan);
-    if (square <= result_.l2_effective) say("L2-resident: S and P together fit the L2, so fusing saves no HBM reads here; launches decide the time");
-  }
-  for (const AlgorithmResult& a : result_.algorithms) {
-    if (a.memory.peak_bytes > gpu().hbm_bytes) say(std::string(a.algorithm->name) + " does not fit this GPU's memory");
-    if (a.exactness && a.exactness->nonfinite_scores + a.exactness->nonfinite_outputs > 0) {
-      say(std::string(a.algorithm->name) + ": " + std::to_string(a.exactness->nonfinite_scores) + " scores overflow " + std::string(info(s.dtype).name));
-    }
-  }
-  if (s.head_dim > 256 || s.head_dim_v > 256) say("no released FlashAttention kernel takes a head dim above 256; the model does");
-  if (s.head_dim % 8 != 0 || s.head_dim_v % 8 != 0) say("released kernels want head dims that are multiples of 8, or pad them; the model counts them as they are");
-  if (result_.request.l2_warm) say("warm L2: the same kernels ran just before, so bytes may be below the compulsory ones");
-}
 
 }  // namespace
 
 const TrafficEntry* AlgorithmResult::find(Boundary boundary, Provenance provenance) const {
   // The last one: naive lists its floor, with every operand once, before its tiles.
-  const auto found = std::find_if(traffic.rbegin(), traffic.rend(),
-                                  [&](const TrafficEntry& entry) { return entry.boundary == boundary && entry.provenance == provenance; });
+  const auto found = std::find_if(traffic.rbegin(), traffic.rend(), [&](const TrafficEntry& entry) {
+    return entry.boundary == boundary && entry.provenance == provenance;
+  });
   return found == traffic.rend() ? nullptr : &*found;
 }
 
@@ -323,7 +354,8 @@ const TrafficEntry* AlgorithmResult::at(Boundary boundary) const {
 }
 
 const AlgorithmResult* RunResult::find(std::string_view name) const {
-  const auto found = std::find_if(algorithms.begin(), algorithms.end(), [&](const AlgorithmResult& a) { return a.algorithm->name == name; });
+  const auto found = std::find_if(algorithms.begin(), algorithms.end(),
+                                  [&](const AlgorithmResult& a) { return a.algorithm->name == name; });
   return found == algorithms.end() ? nullptr : &*found;
 }
 
@@ -334,6 +366,8 @@ std::vector<std::string> default_algorithms(std::string_view pass) {
   return {"naive", "flash_v1", "flash_v2"};
 }
 
-RunResult run(const RunRequest& request, const Progress& progress) { return Run(request, progress).finish(); }
+RunResult run(const RunRequest& request, const Progress& progress) {
+  return Run(request, progress).finish();
+}
 
 }  // namespace hbmscope

@@ -36,14 +36,14 @@ struct AmdahlInput {
 
 struct RunRequest {
   AttentionShape shape;
-  std::string pass = "forward";         ///< forward, backward, both or decode
-  std::vector<std::string> algorithms;  ///< empty: the pass's own
-  TilePlan plan;                        ///< what the user fixed; zeros and nothings are chosen
+  std::string pass = "forward";           ///< forward, backward, both or decode
+  std::vector<std::string> algorithms;    ///< empty: the pass's own
+  TilePlan plan;                          ///< what the user fixed; zeros and nothings are chosen
   std::optional<std::int64_t> kv_splits;  ///< of split_kv; by default as many as fill the GPU
   GpuSpec gpu;
-  bool gpu_assumed = false;             ///< nobody named one
-  std::optional<Bytes> sram;            ///< M; by default the GPU's SMEM per CTA
-  std::optional<Bytes> l2;              ///< effective capacity; 0 is none; by default the GPU's
+  bool gpu_assumed = false;   ///< nobody named one
+  std::optional<Bytes> sram;  ///< M; by default the GPU's SMEM per CTA
+  std::optional<Bytes> l2;    ///< effective capacity; 0 is none; by default the GPU's
   bool l2_warm = false;
   Engine engine = Engine::automatic;
   AmdahlInput amdahl;
@@ -76,9 +76,10 @@ struct TrafficEntry {
   Provenance provenance;
   TilePlan plan;
   Known<Traffic> traffic;
-  std::string_view formula;                    ///< of an unmasked shape; empty where there is none
-  std::vector<L2Estimate::PaceTotal> paces;    ///< l2_hbm only
-  std::optional<double> hit_rate;              ///< l2_hbm only: read bytes that L2 served
+  std::string_view formula;                  ///< of a plain shape under this kind of plan; empty where there is none
+  bool formula_exact = false;                ///< the formula gives these very bytes for each of the heads
+  std::vector<L2Estimate::PaceTotal> paces;  ///< l2_hbm only
+  std::optional<double> hit_rate;            ///< l2_hbm only: read bytes that L2 served
 };
 
 struct StageResult {
@@ -96,10 +97,10 @@ struct AlgorithmResult {
   FlopCount flops;
   MemoryLedger memory;
   SmemTally smem;
-  Known<Roofline> roofline;         ///< at l2_hbm
+  Known<Roofline> roofline;  ///< at l2_hbm
   Known<Seconds> predicted;
   Known<Exactness> exactness;
-  std::int64_t resident_ctas = 0;   ///< of the stage that reads K and V
+  std::int64_t resident_ctas = 0;     ///< of the stage that reads K and V
   std::optional<Bytes> kv_in_flight;  ///< K and V of the heads whose CTAs are resident at one time
   [[nodiscard]] const TrafficEntry* find(Boundary boundary, Provenance provenance) const;
   /// The entry that stands for a boundary in tables and ratios: what the kernel's own tiles move.
@@ -121,8 +122,8 @@ struct RunResult {
   Bytes l2_effective;  ///< 0: none
   Provenance l2_provenance;
   DeviceStatus device;
-  PaperClaims paper;
-  MemoryFit memory_fit;
+  Known<PaperClaims> paper;
+  Known<MemoryFit> memory_fit;
   std::vector<AlgorithmResult> algorithms;
   std::vector<Comparison> comparisons;
   Known<Amdahl> amdahl;

@@ -24,10 +24,16 @@ int cli_main(int argc, char** argv) {
   Invocation invocation;
   invocation.argv.assign(argv, argv + argc);
   try {
-    CLI::App app{"hbmscope shows, exactly, how FlashAttention cuts HBM traffic: bytes by formula, by simulation and by counters, side by side.", "hbmscope"};
-    app.set_version_flag("--version", "hbmscope " + std::string(hbmscope_version()) + " (" + std::string(hbmscope_git_revision()) + ")");
+    CLI::App app{
+        "hbmscope shows, exactly, how FlashAttention cuts HBM traffic: bytes by formula, by simulation and by "
+        "counters, side by side.",
+        "hbmscope"};
+    app.set_version_flag(
+        "--version", "hbmscope " + std::string(hbmscope_version()) + " (" + std::string(hbmscope_git_revision()) + ")");
     app.require_subcommand(1);
-    app.footer("Example: hbmscope run --seqlen 8k --head-dim 128 --heads 32 --causal\nEach command has a --help of its own, with examples.");
+    app.footer(
+        "Example: hbmscope run --seqlen 8k --head-dim 128 --heads 32 --causal\nEach command has a --help of its own, "
+        "with examples.");
     for (const auto add : kCommands) add(app, invocation);
     try {
       app.parse(argc, argv);
@@ -43,7 +49,8 @@ int cli_main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return complain(Error(ErrorKind::output, "out of memory", "take a smaller shape, or --engine model"));
   } catch (const std::exception& error) {
-    return complain(Error(ErrorKind::output, std::string("internal error: ") + error.what(), "please report this with the command line"));
+    return complain(Error(ErrorKind::output, std::string("internal error: ") + error.what(),
+                          "please report this with the command line"));
   }
 }
 

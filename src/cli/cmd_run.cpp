@@ -36,13 +36,17 @@ void execute(const Options& o, const std::vector<std::string>& argv) {
 }  // namespace
 
 void add_run(CLI::App& app, const Invocation& invocation) {
-  CLI::App* c = app.add_subcommand("run", "One shape: HBM and L2 traffic, FLOPs, roofline, time, memory, exactness and the whole step");
+  CLI::App* c = app.add_subcommand(
+      "run", "One shape: HBM and L2 traffic, FLOPs, roofline, time, memory, exactness and the whole step");
   const auto options = std::make_shared<Options>();
   add_run_options(*c, options->run);
   c->add_flag("--tensors", options->view.tensors, "Show the bytes of each tensor");
-  c->add_flag("--explain", options->view.explain, "Say under each table what its columns mean and how its figures came about");
+  c->add_flag("--explain", options->view.explain,
+              "Say under each table what its columns mean and how its figures came about");
   add_targets(*c, options->targets);
-  c->footer("Examples:\n  hbmscope run\n  hbmscope run --seqlen 8k --head-dim 128 --heads 64 --causal --gpu h200\n  hbmscope run --heads 32 --kv-heads 8 --pass decode --json -");
+  c->footer(
+      "Examples:\n  hbmscope run\n  hbmscope run --seqlen 8k --head-dim 128 --heads 64 --causal --gpu h200\n  hbmscope "
+      "run --heads 32 --kv-heads 8 --pass decode --json -");
   c->callback([options, &invocation] { execute(*options, invocation.argv); });
 }
 

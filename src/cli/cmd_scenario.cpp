@@ -103,7 +103,8 @@ void check(std::vector<std::string> names) {
   }
   std::string first_miss;
   std::size_t missed = 0;
-  std::optional<Error> first_bad;  // a file that cannot be read is told at once and does not keep the others from being checked
+  std::optional<Error>
+      first_bad;  // a file that cannot be read is told at once and does not keep the others from being checked
   for (const std::string& name : names) {
     try {
       const std::string miss = check_one(name);

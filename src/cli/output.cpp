@@ -28,7 +28,8 @@ int write_all(int descriptor, std::string_view text) {
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, int code) {
-  throw Error(ErrorKind::output, path + ": " + what + ": " + std::generic_category().message(code), "check the path, its rights and the space left");
+  throw Error(ErrorKind::output, path + ": " + what + ": " + std::generic_category().message(code),
+              "check the path, its rights and the space left");
 }
 
 }  // namespace
@@ -72,8 +73,12 @@ void say_error(std::string_view message, std::string_view hint) {
   (void)write_all(STDERR_FILENO, text);
 }
 
-bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
-bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+bool stderr_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
 
 bool stdout_wants_colour() {
   const char* term = std::getenv("TERM");

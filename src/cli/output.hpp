@@ -4,7 +4,8 @@
 
 namespace hbmscope {
 
-/// Writes a result to standard output. A closed pipe ends the program silently; any other failure is an Error (kind output).
+/// Writes a result to standard output. A closed pipe ends the program silently; any other failure is an Error (kind
+/// output).
 void write_stdout(std::string_view text);
 
 /// Writes a result to a file, whole or not at all: to a temporary beside it, then renamed. "-" is standard output.

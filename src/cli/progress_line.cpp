@@ -7,7 +7,8 @@
 
 namespace hbmscope {
 
-ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), wanted_(stderr_is_terminal()), start_(std::chrono::steady_clock::now()) {}
+ProgressLine::ProgressLine(std::string what)
+    : what_(std::move(what)), wanted_(stderr_is_terminal()), start_(std::chrono::steady_clock::now()) {}
 
 void ProgressLine::at(double fraction) {
   if (!wanted_ || std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;

@@ -5,7 +5,8 @@
 
 namespace hbmscope {
 
-/// A line on standard error that shows how far long work is: only on a terminal, only after a second, gone when the work is done.
+/// A line on standard error that shows how far long work is: only on a terminal, only after a second, gone when the
+/// work is done.
 class ProgressLine {
  public:
   explicit ProgressLine(std::string what);

@@ -4,7 +4,8 @@
 
 namespace hbmscope {
 
-/// Where a command's result goes: text on standard output, unless a machine format is asked for. At most one of them may be "-".
+/// Where a command's result goes: text on standard output, unless a machine format is asked for. At most one of them
+/// may be "-".
 struct Targets {
   std::string json, csv, markdown;
   /// Is the text for people wanted on standard output?

@@ -10,24 +10,32 @@
 namespace hbmscope {
 
 template <class Target, class Parse>
-CLI::Option* add_parsed(CLI::App& command, const std::string& name, Target& target, Parse parse, const std::string& help, const std::string& type) {
+CLI::Option* add_parsed(CLI::App& command, const std::string& name, Target& target, Parse parse,
+                        const std::string& help, const std::string& type) {
   return command
-      .add_option_function<std::string>(name, [&target, parse, name](const std::string& text) { target = parse(text, name); }, help)
+      .add_option_function<std::string>(
+          name, [&target, parse, name](const std::string& text) { target = parse(text, name); }, help)
       ->type_name(type)
       ->expected(1);
 }
 
 template <class Target>
 CLI::Option* add_length(CLI::App& command, const std::string& name, Target& target, const std::string& help) {
-  return add_parsed(command, name, target, [](std::string_view text, std::string_view option) { return parse_length(text, option); }, help, "N");
+  return add_parsed(
+      command, name, target, [](std::string_view text, std::string_view option) { return parse_length(text, option); },
+      help, "N");
 }
 template <class Target>
 CLI::Option* add_real(CLI::App& command, const std::string& name, Target& target, const std::string& help) {
-  return add_parsed(command, name, target, [](std::string_view text, std::string_view option) { return parse_real(text, option); }, help, "X");
+  return add_parsed(
+      command, name, target, [](std::string_view text, std::string_view option) { return parse_real(text, option); },
+      help, "X");
 }
 template <class Target>
 CLI::Option* add_bytes(CLI::App& command, const std::string& name, Target& target, const std::string& help) {
-  return add_parsed(command, name, target, [](std::string_view text, std::string_view option) { return parse_bytes(text, option); }, help, "BYTES");
+  return add_parsed(
+      command, name, target, [](std::string_view text, std::string_view option) { return parse_bytes(text, option); },
+      help, "BYTES");
 }
 
 /// The parts of "a,b,c".

@@ -41,9 +41,9 @@ class Exact {
 __extension__ typedef __int128 WideInt;  ///< for sums whose last step is checked
 
 struct CountTag {};
-using Count = Exact<CountTag>;                ///< a pure number: rows, tiles, (query, key) pairs
-using Bytes = Exact<struct BytesTag>;         ///< bytes
-using Flop = Exact<struct FlopTag>;           ///< floating-point operations; a multiply-add counts two
+using Count = Exact<CountTag>;         ///< a pure number: rows, tiles, (query, key) pairs
+using Bytes = Exact<struct BytesTag>;  ///< bytes
+using Flop = Exact<struct FlopTag>;    ///< floating-point operations; a multiply-add counts two
 
 /// The 64-bit count that `value` is, or an Error.
 inline Count narrow(WideInt value) {
@@ -59,8 +59,7 @@ constexpr Exact<Tag> operator*(Count n, Exact<Tag> each) {
   return Exact<Tag>(product);
 }
 template <class Tag>
-  requires(!std::is_same_v<Tag, CountTag>)
-constexpr Exact<Tag> operator*(Exact<Tag> each, Count n) {
+requires(!std::is_same_v<Tag, CountTag>) constexpr Exact<Tag> operator*(Exact<Tag> each, Count n) {
   return n * each;
 }
 
@@ -78,12 +77,26 @@ using BytesPerSecond = Real<struct BytesPerSecondTag>;
 using FlopPerSecond = Real<struct FlopPerSecondTag>;
 using FlopPerByte = Real<struct FlopPerByteTag>;
 
-constexpr Seconds operator/(Bytes b, BytesPerSecond rate) { return {b.as_double() / rate.value}; }
-constexpr Seconds operator/(Flop f, FlopPerSecond rate) { return {f.as_double() / rate.value}; }
-constexpr BytesPerSecond operator/(Bytes b, Seconds t) { return {b.as_double() / t.value}; }
-constexpr FlopPerSecond operator/(Flop f, Seconds t) { return {f.as_double() / t.value}; }
-constexpr FlopPerByte operator/(Flop f, Bytes b) { return {f.as_double() / b.as_double()}; }
-constexpr FlopPerByte operator/(FlopPerSecond f, BytesPerSecond b) { return {f.value / b.value}; }
-constexpr FlopPerSecond operator*(FlopPerByte intensity, BytesPerSecond b) { return {intensity.value * b.value}; }
+constexpr Seconds operator/(Bytes b, BytesPerSecond rate) {
+  return {b.as_double() / rate.value};
+}
+constexpr Seconds operator/(Flop f, FlopPerSecond rate) {
+  return {f.as_double() / rate.value};
+}
+constexpr BytesPerSecond operator/(Bytes b, Seconds t) {
+  return {b.as_double() / t.value};
+}
+constexpr FlopPerSecond operator/(Flop f, Seconds t) {
+  return {f.as_double() / t.value};
+}
+constexpr FlopPerByte operator/(Flop f, Bytes b) {
+  return {f.as_double() / b.as_double()};
+}
+constexpr FlopPerByte operator/(FlopPerSecond f, BytesPerSecond b) {
+  return {f.value / b.value};
+}
+constexpr FlopPerSecond operator*(FlopPerByte intensity, BytesPerSecond b) {
+  return {intensity.value * b.value};
+}
 
 }  // namespace hbmscope

@@ -33,18 +33,20 @@ struct KernelWalk {
   std::string_view stage;  ///< "qk", "softmax", "pv", "fused", "combine", ...
   std::int64_t num_ctas = 0;
   std::int64_t passes_per_cta = 1;  ///< outer turns of one CTA's loop nest; a walk reports one at a time
-  /// Reports the tiles of one pass of CTA `cta`, counted in ascending order (query tile fastest, then head, then batch).
+  /// Reports the tiles of one pass of CTA `cta`, counted in ascending order (query tile fastest, then head, then
+  /// batch).
   std::function<void(std::int64_t cta, std::int64_t pass, TileListener& to)> walk_pass;
-  std::int64_t tiles_per_head = 1;   ///< CTAs of one (batch, head) pair, for CtaOrder
-  /// Query heads (or packed groups of them) that read one kv head, where the CTAs of every (batch, head) pair do the same to their own tiles; 0 where
-  /// they do not. Lets a simulation take down one head for all.
+  std::int64_t tiles_per_head = 1;  ///< CTAs of one (batch, head) pair, for CtaOrder
+  /// Query heads (or packed groups of them) that read one kv head, where the CTAs of every (batch, head) pair do the
+  /// same to their own tiles; 0 where they do not. Lets a simulation take down one head for all.
   std::int64_t heads_per_kv = 0;
-  std::int64_t tiles_per_pass = 1;   ///< tiles that the inner loop looks at, live or not: what a walk costs
-  /// Its CTAs stream the same K and V (or Q and dO) tiles, so the pace at which they do decides how often they meet in L2.
+  std::int64_t tiles_per_pass = 1;  ///< tiles that the inner loop looks at, live or not: what a walk costs
+  /// Its CTAs stream the same K and V (or Q and dO) tiles, so the pace at which they do decides how often they meet in
+  /// L2.
   bool shares_streams = false;
-  std::int64_t cluster = 1;          ///< CTAs that share each walk and start together
-  std::int64_t smem_bytes = 0;       ///< of one CTA
-  std::int64_t register_bytes = 0;   ///< of one CTA: its fp32 accumulators and what goes with them
+  std::int64_t cluster = 1;         ///< CTAs that share each walk and start together
+  std::int64_t smem_bytes = 0;      ///< of one CTA
+  std::int64_t register_bytes = 0;  ///< of one CTA: its fp32 accumulators and what goes with them
 };
 
 struct StageTraffic {
@@ -53,23 +55,39 @@ struct StageTraffic {
 };
 
 struct FlopCount {
-  Flop matmul;            ///< 2 (d + d_v) a live pair (forward); padding and skipped tiles not counted
-  Flop executed_matmul;   ///< whole padded tiles of every visited tile, head dims padded to 16: what the tensor pipe is charged
-  Count exp;              ///< exponentials of live pairs
+  Flop matmul;           ///< 2 (d + d_v) a live pair (forward); padding and skipped tiles not counted
+  Flop executed_matmul;  ///< whole padded tiles of every visited tile, head dims padded to 16: what the tensor pipe is
+                         ///< charged
+  Count exp;             ///< exponentials of live pairs
 };
 
 enum class PlanKey : std::uint8_t {
-  block_q, block_kv, variant, pack_gqa, cluster, num_kv_splits, atomics, gemm_tile, softmax_reads, scale_pass, mask_pass, dropout,
-  fp32_scores, repeat_kv, order, stages,
+  block_q,
+  block_kv,
+  variant,
+  pack_gqa,
+  cluster,
+  num_kv_splits,
+  atomics,
+  gemm_tile,
+  softmax_reads,
+  scale_pass,
+  mask_pass,
+  dropout,
+  fp32_scores,
+  repeat_kv,
+  order,
+  stages,
 };
 
-/// An attention algorithm. walk() is the loop nest as the paper's box has it; closed_form() the algebra that predicts its bytes.
-/// They share no helper, and a test demands that they agree byte for byte.
+/// An attention algorithm. walk() is the loop nest as the paper's box has it; closed_form() the algebra that predicts
+/// its bytes. They share no helper, and a test demands that they agree byte for byte.
 struct Algorithm {
   std::string_view name;
   std::string_view summary;
   std::string_view reference;  ///< paper or code and section
-  std::string_view formula;    ///< its sm_l2 bytes for one head without a mask, d_v = d and one query head a kv head, as a reader would write them
+  std::string_view formula;  ///< its sm_l2 bytes for one head without a mask, d_v = d and one query head a kv head, as
+                             ///< a reader would write them
   Pass pass = Pass::forward;
   std::span<const PlanKey> plan_keys;
   std::vector<KernelWalk> (*walk)(const AttentionShape&, const TilePlan&);

@@ -26,12 +26,14 @@ class Complaint {
   }
   void at_least(Field field, std::int64_t value, std::int64_t least) const {
     if (value < least) {
-      raise(field, "must be at least " + std::to_string(least) + ", got " + std::to_string(value), "give a positive whole number");
+      raise(field, "must be at least " + std::to_string(least) + ", got " + std::to_string(value),
+            "give a positive whole number");
     }
   }
   void at_most(Field field, std::int64_t value, std::int64_t most) const {
     if (value > most) {
-      raise(field, "must be at most " + std::to_string(most) + ", got " + std::to_string(value), "take a smaller value");
+      raise(field, "must be at most " + std::to_string(most) + ", got " + std::to_string(value),
+            "take a smaller value");
     }
   }
 
@@ -69,22 +71,23 @@ void check_lengths(const AttentionShape& s, const Complaint& complain) {
 }
 
 /// Sum over q = 0 .. count-1 of clamp(q + shift, 0, top): a ramp between two flats.
-Count sum_of_clamped_ramp(std::int64_t count, std::int64_t shift, std::int64_t top) {
-  const std::int64_t ramp_first = std::clamp(-shift, std::int64_t{0}, count);       // first q above the lower flat
-  const std::int64_t ramp_end = std::clamp(top - shift, ramp_first, count);         // first q on the upper flat
+WideInt sum_of_clamped_ramp(std::int64_t count, std::int64_t shift, std::int64_t top) {
+  const std::int64_t ramp_first = std::clamp(-shift, std::int64_t{0}, count);  // first q above the lower flat
+  const std::int64_t ramp_end = std::clamp(top - shift, ramp_first, count);    // first q on the upper flat
   const auto ramp_rows = static_cast<WideInt>(ramp_end - ramp_first);
   const WideInt ramp = ramp_rows * shift + ramp_rows * (ramp_first + ramp_end - 1) / 2;
   const WideInt sum = ramp + static_cast<WideInt>(count - ramp_end) * top;
-  return narrow(sum);
+  return sum;
 }
 
-/// Pairs of one head whose batch entry has `keys` keys. Key columns up to and including the band's right edge, less those before its left edge.
+/// Pairs of one head whose batch entry has `keys` keys. Key columns up to and including the band's right edge, less
+/// those before its left edge.
 Count live_pairs_of_head(const AttentionShape& s, std::int64_t keys) {
   const std::int64_t reach = s.seqlen_q + s.seqlen_kv;  // a band this wide has no edge
   const std::int64_t right = std::min(s.mask.window_right.value_or(reach), reach);
   const std::int64_t left = std::min(s.mask.window_left.value_or(reach), reach);
-  return sum_of_clamped_ramp(s.seqlen_q, s.mask_offset() + right + 1, keys) -
-         sum_of_clamped_ramp(s.seqlen_q, s.mask_offset() - left, keys);
+  return narrow(sum_of_clamped_ramp(s.seqlen_q, s.mask_offset() + right + 1, keys) -
+                sum_of_clamped_ramp(s.seqlen_q, s.mask_offset() - left, keys));
 }
 
 struct LiveExtent {
@@ -102,7 +105,8 @@ LiveExtent live_extent(const AttentionShape& s, std::int64_t keys) {
   const std::int64_t first_key = std::max(std::int64_t{0}, offset - left);
   const std::int64_t last_row = std::min(s.seqlen_q - 1, keys - 1 - offset + left);
   const std::int64_t first_row = std::max(std::int64_t{0}, -offset - right);
-  return {Count(std::max(std::int64_t{0}, last_row - first_row + 1)), Count(std::max(std::int64_t{0}, last_key - first_key + 1))};
+  return {Count(std::max(std::int64_t{0}, last_row - first_row + 1)),
+          Count(std::max(std::int64_t{0}, last_key - first_key + 1))};
 }
 
 /// Sums f(keys) over the batch; a batch without padding is one product.
@@ -118,20 +122,23 @@ Exactness over_batch(const AttentionShape& s, F f) {
 
 void validate(const AttentionShape& s, Speaker speaker) {
   const Complaint complain(speaker);
-  for (const auto& [field, value, most] : {std::tuple{kBatch, s.batch, kMaxCount}, std::tuple{kHeads, s.num_heads, kMaxCount},
-                                           std::tuple{kKvHeads, s.num_kv_heads, kMaxCount}, std::tuple{kSeqlenQ, s.seqlen_q, kMaxSeqlen},
-                                           std::tuple{kSeqlenKv, s.seqlen_kv, kMaxSeqlen}, std::tuple{kHeadDim, s.head_dim, kMaxHeadDim},
-                                           std::tuple{kHeadDimV, s.head_dim_v, kMaxHeadDim}}) {
+  for (const auto& [field, value, most] :
+       {std::tuple{kBatch, s.batch, kMaxCount}, std::tuple{kHeads, s.num_heads, kMaxCount},
+        std::tuple{kKvHeads, s.num_kv_heads, kMaxCount}, std::tuple{kSeqlenQ, s.seqlen_q, kMaxSeqlen},
+        std::tuple{kSeqlenKv, s.seqlen_kv, kMaxSeqlen}, std::tuple{kHeadDim, s.head_dim, kMaxHeadDim},
+        std::tuple{kHeadDimV, s.head_dim_v, kMaxHeadDim}}) {
     complain.at_least(field, value, 1);
     complain.at_most(field, value, most);
   }
   if (s.num_heads % s.num_kv_heads != 0) {
-    complain.raise(kKvHeads,
-                   "must divide " + complain.name(kHeads) + ", but " + std::to_string(s.num_heads) + " query heads do not split over " +
-                       std::to_string(s.num_kv_heads) + " kv heads",
-                   "each kv head serves the same number of query heads, so take a divisor of " + std::to_string(s.num_heads));
+    complain.raise(
+        kKvHeads,
+        "must divide " + complain.name(kHeads) + ", but " + std::to_string(s.num_heads) +
+            " query heads do not split over " + std::to_string(s.num_kv_heads) + " kv heads",
+        "each kv head serves the same number of query heads, so take a divisor of " + std::to_string(s.num_heads));
   }
-  for (const auto& [field, window] : {std::pair{kWindowLeft, s.mask.window_left}, std::pair{kWindowRight, s.mask.window_right}}) {
+  for (const auto& [field, window] :
+       {std::pair{kWindowLeft, s.mask.window_left}, std::pair{kWindowRight, s.mask.window_right}}) {
     if (!window) continue;
     if (*window < 0) {
       complain.raise(field, "must be 0 or more, or -1 for no limit, got " + std::to_string(*window),
@@ -143,15 +150,18 @@ void validate(const AttentionShape& s, Speaker speaker) {
 }
 
 Count live_pairs(const AttentionShape& shape) {
-  return Count(shape.num_heads) * over_batch<Count>(shape, [&](std::int64_t keys) { return live_pairs_of_head(shape, keys); });
+  return Count(shape.num_heads) *
+         over_batch<Count>(shape, [&](std::int64_t keys) { return live_pairs_of_head(shape, keys); });
 }
 
 Traffic compulsory_traffic(const AttentionShape& shape, Pass pass) {
   const Count H(shape.num_heads), Hkv(shape.num_kv_heads), d(shape.head_dim), dv(shape.head_dim_v);
-  const Count q_rows = Count(shape.batch) * H * Count(shape.seqlen_q), kv_rows = Count(shape.batch) * Hkv * Count(shape.seqlen_kv);
+  const Count q_rows = Count(shape.batch) * H * Count(shape.seqlen_q),
+              kv_rows = Count(shape.batch) * Hkv * Count(shape.seqlen_kv);
   const Bytes e(shape.element_bytes());
   const Count live_q = H * over_batch<Count>(shape, [&](std::int64_t keys) { return live_extent(shape, keys).rows; });
-  const Count live_kv = Hkv * over_batch<Count>(shape, [&](std::int64_t keys) { return live_extent(shape, keys).keys; });
+  const Count live_kv =
+      Hkv * over_batch<Count>(shape, [&](std::int64_t keys) { return live_extent(shape, keys).keys; });
   Traffic t(Boundary::compulsory);
   t.read(Tensor::Q, live_q * d * e);
   t.read(Tensor::K, live_kv * d * e);

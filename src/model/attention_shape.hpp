@@ -24,14 +24,18 @@ struct AttentionShape {
   std::int64_t head_dim_v = 128;
   Mask mask;
   Dtype dtype = Dtype::fp16;
-  /// Key padding: batch entry b has kv_lengths[b] keys, the rest up to seqlen_kv is padding nobody attends to. Empty: no padding.
-  /// Positions, and so the mask's alignment, stay those of the padded length.
+  /// Key padding: batch entry b has kv_lengths[b] keys, the rest up to seqlen_kv is padding nobody attends to. Empty:
+  /// no padding. Positions, and so the mask's alignment, stay those of the padded length.
   std::vector<std::int64_t> kv_lengths;
 
   [[nodiscard]] std::int64_t element_bytes() const { return info(dtype).bytes; }
-  [[nodiscard]] std::int64_t group_size() const { return num_heads / num_kv_heads; }  ///< query heads that share a kv head (GQA)
+  [[nodiscard]] std::int64_t group_size() const {
+    return num_heads / num_kv_heads;
+  }  ///< query heads that share a kv head (GQA)
   [[nodiscard]] std::int64_t mask_offset() const { return mask.offset(seqlen_q, seqlen_kv); }
-  [[nodiscard]] std::int64_t keys_of(std::int64_t b) const { return kv_lengths.empty() ? seqlen_kv : kv_lengths[static_cast<std::size_t>(b)]; }
+  [[nodiscard]] std::int64_t keys_of(std::int64_t b) const {
+    return kv_lengths.empty() ? seqlen_kv : kv_lengths[static_cast<std::size_t>(b)];
+  }
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
@@ -50,6 +54,8 @@ Count live_pairs(const AttentionShape& shape);
 /// Bytes that no schedule avoids, by tensor: rows of Q with a live key, rows of K and V with a live query, all of O
 /// (backward: dO with Q; all of dQ, dK and dV). Statistics are not counted.
 Traffic compulsory_traffic(const AttentionShape& shape, Pass pass);
-inline Bytes compulsory_bytes(const AttentionShape& shape, Pass pass) { return compulsory_traffic(shape, pass).total(); }
+inline Bytes compulsory_bytes(const AttentionShape& shape, Pass pass) {
+  return compulsory_traffic(shape, pass).total();
+}
 
 }  // namespace hbmscope

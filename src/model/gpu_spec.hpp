@@ -17,7 +17,8 @@ struct Source {
   std::string date;  ///< ISO date or month of the document
 };
 
-/// A GPU as data: datasheet values, dense rates only. Each value's source stands in `sources` under the value's JSON key.
+/// A GPU as data: datasheet values, dense rates only. Each value's source stands in `sources` under the value's JSON
+/// key.
 struct GpuSpec {
   std::string name;
   std::vector<std::string> aliases;
@@ -32,8 +33,9 @@ struct GpuSpec {
   Bytes registers_per_sm_bytes;
   Bytes hbm_bytes;
   BytesPerSecond hbm_bandwidth;
-  std::array<std::optional<FlopPerSecond>, kDtypes.size()> peak;  ///< dense matmul rate with fp32 accumulation, by input dtype; none: not supported
-  Seconds launch_overhead;     ///< of one kernel
+  std::array<std::optional<FlopPerSecond>, kDtypes.size()>
+      peak;                 ///< dense matmul rate with fp32 accumulation, by input dtype; none: not supported
+  Seconds launch_overhead;  ///< of one kernel
   std::map<std::string, Source> sources;  ///< by JSON key
 };
 

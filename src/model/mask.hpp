@@ -8,10 +8,13 @@ namespace hbmscope {
 /// Which key the last query sees at the end of its band: bottom_right (FlashAttention since 2.1) or top_left.
 enum class Alignment : std::uint8_t { bottom_right, top_left };
 
-constexpr std::string_view name(Alignment a) { return a == Alignment::bottom_right ? "bottom_right" : "top_left"; }
+constexpr std::string_view name(Alignment a) {
+  return a == Alignment::bottom_right ? "bottom_right" : "top_left";
+}
 
 /// A band of visible keys: key c is visible to query q iff q + offset - window_left <= c <= q + offset + window_right,
-/// with offset = seqlen_kv - seqlen_q (bottom_right) or 0 (top_left). No value means no limit; causal is window_right = 0.
+/// with offset = seqlen_kv - seqlen_q (bottom_right) or 0 (top_left). No value means no limit; causal is window_right =
+/// 0.
 struct Mask {
   std::optional<std::int64_t> window_left;
   std::optional<std::int64_t> window_right;
@@ -32,8 +35,8 @@ struct Mask {
   [[nodiscard]] bool visible(std::int64_t q, std::int64_t c, std::int64_t offset) const {
     return (!window_left || c >= q + offset - *window_left) && (!window_right || c <= q + offset + *window_right);
   }
-  /// Is any key in [c_first, c_last] visible to any query in [q_first, q_last]? On that rectangle c - q takes every whole number from
-  /// c_first - q_last to c_last - q_first, so the tile is live iff that range meets the band.
+  /// Is any key in [c_first, c_last] visible to any query in [q_first, q_last]? On that rectangle c - q takes every
+  /// whole number from c_first - q_last to c_last - q_first, so the tile is live iff that range meets the band.
   [[nodiscard]] bool tile_is_live(std::int64_t q_first, std::int64_t q_last, std::int64_t c_first, std::int64_t c_last,
                                   std::int64_t offset) const {
     if (q_first > q_last || c_first > c_last) return false;

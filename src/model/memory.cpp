@@ -12,20 +12,47 @@ Bytes tensor_bytes(Tensor tensor, const AttentionShape& s, const TilePlan& plan)
   const Bytes e(s.element_bytes()), stat(kStatisticBytes), acc(kAccumulatorBytes);
   const Bytes score(plan.fp32_scores ? 4 : s.element_bytes());
   switch (tensor) {
-    case Tensor::Q: case Tensor::dQ: return q_rows * d * e;
-    case Tensor::O: case Tensor::dO: return q_rows * dv * e;
-    case Tensor::K: case Tensor::dK: return kv_rows * d * e;
-    case Tensor::V: case Tensor::dV: return kv_rows * dv * e;
-    case Tensor::Kx: case Tensor::dKx: return kv_rows_each * d * e;
-    case Tensor::Vx: case Tensor::dVx: return kv_rows_each * dv * e;
-    case Tensor::S: case Tensor::dS: return q_rows * Count(s.seqlen_kv) * score;
-    case Tensor::P: case Tensor::Pd: case Tensor::dP: return q_rows * Count(s.seqlen_kv) * e;
-    case Tensor::dmask: return q_rows * Count(s.seqlen_kv) * Bytes(1);
-    case Tensor::l: case Tensor::m: case Tensor::LSE: case Tensor::D: return q_rows * stat;
-    case Tensor::Otmp: return q_rows * dv * acc;
-    case Tensor::Oacc: return splits * q_rows * dv * acc;
-    case Tensor::LSEacc: return splits * q_rows * stat;
-    case Tensor::dQtmp: case Tensor::dQacc: return q_rows * d * acc;
+    case Tensor::Q:
+    case Tensor::dQ:
+      return q_rows * d * e;
+    case Tensor::O:
+    case Tensor::dO:
+      return q_rows * dv * e;
+    case Tensor::K:
+    case Tensor::dK:
+      return kv_rows * d * e;
+    case Tensor::V:
+    case Tensor::dV:
+      return kv_rows * dv * e;
+    case Tensor::Kx:
+    case Tensor::dKx:
+      return kv_rows_each * d * e;
+    case Tensor::Vx:
+    case Tensor::dVx:
+      return kv_rows_each * dv * e;
+    case Tensor::S:
+    case Tensor::dS:
+      return q_rows * Count(s.seqlen_kv) * score;
+    case Tensor::P:
+    case Tensor::Pd:
+    case Tensor::dP:
+      return q_rows * Count(s.seqlen_kv) * e;
+    case Tensor::dmask:
+      return q_rows * Count(s.seqlen_kv) * Bytes(1);
+    case Tensor::l:
+    case Tensor::m:
+    case Tensor::LSE:
+    case Tensor::D:
+      return q_rows * stat;
+    case Tensor::Otmp:
+      return q_rows * dv * acc;
+    case Tensor::Oacc:
+      return splits * q_rows * dv * acc;
+    case Tensor::LSEacc:
+      return splits * q_rows * stat;
+    case Tensor::dQtmp:
+    case Tensor::dQacc:
+      return q_rows * d * acc;
   }
   return {};
 }
@@ -40,7 +67,8 @@ MemoryLedger memory_ledger(const Algorithm& algorithm, const AttentionShape& sha
     return !forward && (t == Tensor::O || t == Tensor::P || t == Tensor::LSE || t == Tensor::l || t == Tensor::m);
   };
   const auto outlives = [&](Tensor t) { return info(t).role == TensorRole::output || (forward && t == Tensor::LSE); };
-  const bool keeps_p = std::any_of(stages.begin(), stages.end(), [](const StageTraffic& s) { return s.traffic[Tensor::P].total().value() > 0; });
+  const bool keeps_p = std::any_of(stages.begin(), stages.end(),
+                                   [](const StageTraffic& s) { return s.traffic[Tensor::P].total().value() > 0; });
   const auto needed_backward = [&](Tensor t) {
     if (!forward) return false;
     if (t == Tensor::Q || t == Tensor::K || t == Tensor::V) return true;
@@ -52,8 +80,12 @@ MemoryLedger memory_ledger(const Algorithm& algorithm, const AttentionShape& sha
     const auto first = std::find_if(stages.begin(), stages.end(), touches);
     if (first == stages.end()) continue;
     const auto last = std::find_if(stages.rbegin(), stages.rend(), touches);
-    LedgerEntry entry{tensor.tensor, tensor_bytes(tensor.tensor, shape, plan), static_cast<std::size_t>(first - stages.begin()),
-                      stages.size() - 1 - static_cast<std::size_t>(last - stages.rbegin()), false, needed_backward(tensor.tensor)};
+    LedgerEntry entry{tensor.tensor,
+                      tensor_bytes(tensor.tensor, shape, plan),
+                      static_cast<std::size_t>(first - stages.begin()),
+                      stages.size() - 1 - static_cast<std::size_t>(last - stages.rbegin()),
+                      false,
+                      needed_backward(tensor.tensor)};
     // The caller holds inputs throughout.
     if (is_given(tensor.tensor)) entry.first_stage = 0, entry.last_stage = stages.size() - 1;
     if (outlives(tensor.tensor)) entry.last_stage = stages.size() - 1;

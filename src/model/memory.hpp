@@ -6,7 +6,8 @@
 
 namespace hbmscope {
 
-/// One tensor's place in memory: from the first stage that touches it (inputs: from the start) to the last (outputs: to the end).
+/// One tensor's place in memory: from the first stage that touches it (inputs: from the start) to the last (outputs: to
+/// the end).
 struct LedgerEntry {
   Tensor tensor;
   Bytes bytes;
@@ -29,8 +30,9 @@ Bytes tensor_bytes(Tensor tensor, const AttentionShape& shape, const TilePlan& p
 /// Which tensors the algorithm keeps in HBM, and how much lives at once if each is freed after its last use.
 MemoryLedger memory_ledger(const Algorithm& algorithm, const AttentionShape& shape, const TilePlan& plan);
 
-/// The memory table of the FlashAttention paper (arXiv 2205.14135, Table 21, printed as MB, in fact MiB; forward and backward, no mask or dropout) fits
-/// 4 N^2 + 10 N d for standard attention and 11 N d (N <= 256) or 13 N d, each with two fp32 statistics a row, for FlashAttention. A fit to a table, not a model.
+/// The memory table of the FlashAttention paper (arXiv 2205.14135, Table 21, printed as MB, in fact MiB; forward and
+/// backward, no mask or dropout) fits 4 N^2 + 10 N d for standard attention and 11 N d (N <= 256) or 13 N d, each with
+/// two fp32 statistics a row, for FlashAttention. A fit to a table, not a model.
 struct MemoryFit {
   Bytes standard, flash;
 };

@@ -18,7 +18,8 @@ PaperClaims paper_claims(const AttentionShape& s, Bytes sram) {
   const std::int64_t whole_elements = sram.value() / s.element_bytes();
   const double M = sram.as_double() / static_cast<double>(s.element_bytes());
   const double heads = static_cast<double>(s.batch) * static_cast<double>(s.num_heads);
-  const auto Nq = static_cast<double>(s.seqlen_q), Nk = static_cast<double>(s.seqlen_kv), d = static_cast<double>(s.head_dim);
+  const auto Nq = static_cast<double>(s.seqlen_q), Nk = static_cast<double>(s.seqlen_kv),
+             d = static_cast<double>(s.head_dim);
   claims.sram_elements = M;
   claims.standard_elements = heads * (Nq * d + Nq * Nk);
   claims.flash_elements = heads * Nq * Nk * d * d / M;
@@ -45,7 +46,8 @@ PaperClaims paper_claims(const AttentionShape& s, Bytes sram) {
     Count elements;
     for (const TensorInfo& tensor : kTensors) {
       const bool statistic = tensor.tensor == Tensor::l || tensor.tensor == Tensor::m;
-      elements += Count(stage.traffic[tensor.tensor].total().value() / (statistic ? kStatisticBytes : s.element_bytes()));
+      elements +=
+          Count(stage.traffic[tensor.tensor].total().value() / (statistic ? kStatisticBytes : s.element_bytes()));
     }
     claims.algorithm1_elements += elements;
   }

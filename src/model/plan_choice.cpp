@@ -9,10 +9,13 @@
 namespace hbmscope {
 namespace {
 
-bool uses(const Algorithm& a, PlanKey key) { return std::find(a.plan_keys.begin(), a.plan_keys.end(), key) != a.plan_keys.end(); }
+bool uses(const Algorithm& a, PlanKey key) {
+  return std::find(a.plan_keys.begin(), a.plan_keys.end(), key) != a.plan_keys.end();
+}
 
 /// Largest first. 128 x 128 is what FlashAttention-2 and cuDNN take where it fits; each next one needs less SMEM.
-constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{128, 128}, {128, 64}, {64, 64}, {64, 32}, {32, 32}, {16, 16}, {16, 8}, {8, 8}, {4, 4}, {1, 1}};
+constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{128, 128}, {128, 64}, {64, 64}, {64, 32}, {32, 32},
+                                                            {16, 16},   {16, 8},   {8, 8},   {4, 4},   {1, 1}};
 
 class Tally {
  public:
@@ -20,8 +23,8 @@ class Tally {
   void add(const char* tensor, std::int64_t copies, std::int64_t rows, std::int64_t width) {
     total_ += Count(copies) * (Count(rows) * (Count(width) * Bytes(e_)));
     if (!words_.empty()) words_ += " + ";
-    words_ += std::string(tensor) + " " + (copies > 1 ? std::to_string(copies) + " x " : "") + std::to_string(rows) + " x " + std::to_string(width) + " x " +
-              std::to_string(e_);
+    words_ += std::string(tensor) + " " + (copies > 1 ? std::to_string(copies) + " x " : "") + std::to_string(rows) +
+              " x " + std::to_string(width) + " x " + std::to_string(e_);
   }
   [[nodiscard]] SmemTally sum() const { return {total_, words_ + " = " + std::to_string(total_.value()) + " B"}; }
 
@@ -61,9 +64,11 @@ TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan
   if (!uses(a, PlanKey::block_q)) return plan;
   const bool asked = wanted.block_q > 0 && wanted.block_kv > 0;
   if (a.name.starts_with("flash_v1")) {
-    // The backward pass keeps two tensors a block more than Algorithm 1 allows for, so its blocks are those of half the memory.
+    // The backward pass keeps two tensors a block more than Algorithm 1 allows for, so its blocks are those of half the
+    // memory.
     const std::int64_t share = a.pass == Pass::backward ? 2 : 1;
-    const auto [block_q, block_kv] = algorithm1_blocks(sram.value() / s.element_bytes() / share, s.head_dim);
+    const auto [block_q, block_kv] =
+        algorithm1_blocks(sram.value() / s.element_bytes() / share, std::max(s.head_dim, s.head_dim_v));
     if (wanted.block_q == 0) plan.block_q = block_q;
     if (wanted.block_kv == 0) plan.block_kv = block_kv;
     if (wanted.block_q == 0 && wanted.block_kv == 0) return plan;  // the paper's own choice, which rounds M / 4d up
@@ -76,8 +81,10 @@ TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan
   }
   const SmemTally tally = smem_tally(a, s, plan);
   if (tally.total > sram) {
-    throw Error(ErrorKind::usage, std::string(a.name) + ": a " + std::to_string(plan.block_q) + " x " + std::to_string(plan.block_kv) +
-                                      " tile does not fit the " + std::to_string(sram.value()) + " B of SMEM a CTA may use: " + tally.words,
+    throw Error(ErrorKind::usage,
+                std::string(a.name) + ": a " + std::to_string(plan.block_q) + " x " + std::to_string(plan.block_kv) +
+                    " tile does not fit the " + std::to_string(sram.value()) +
+                    " B of SMEM a CTA may use: " + tally.words,
                 "take smaller --block-q or --block-kv, fewer stages, or more --sram");
   }
   return plan;

@@ -12,12 +12,14 @@ struct SmemTally {
 };
 SmemTally smem_tally(const Algorithm& algorithm, const AttentionShape& shape, const TilePlan& plan);
 
-/// Fills in what `wanted` leaves open: flash_v1 takes Algorithm 1's blocks for `sram` bytes; the others the largest of a short list of tiles
-/// (128 x 128 first) that fits; naive takes 128 x 128 GEMM tiles. A block that was asked for and does not fit is an Error that shows the tally.
+/// Fills in what `wanted` leaves open: flash_v1 takes Algorithm 1's blocks for `sram` bytes; the others the largest of
+/// a short list of tiles (128 x 128 first) that fits; naive takes 128 x 128 GEMM tiles. A block that was asked for and
+/// does not fit is an Error that shows the tally.
 TilePlan choose_plan(const Algorithm& algorithm, const AttentionShape& shape, const TilePlan& wanted, Bytes sram);
 
-/// Key splits that fill the GPU: the smallest number, up to 128 and to the number of key tiles, whose CTAs leave the least of their last wave idle;
-/// 1 where the query tiles alone occupy 80 % of the SMs (the release's own rule has that bound too).
+/// Key splits that fill the GPU: the smallest number, up to 128 and to the number of key tiles, whose CTAs leave the
+/// least of their last wave idle; 1 where the query tiles alone occupy 80 % of the SMs (the release's own rule has that
+/// bound too).
 std::int64_t choose_kv_splits(const AttentionShape& shape, const TilePlan& plan, std::int64_t num_sms);
 
 /// Tiles of the GEMMs of naive where the plan counts them, unless asked otherwise.

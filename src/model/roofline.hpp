@@ -11,11 +11,13 @@ namespace hbmscope {
 /// Which roof a kernel meets (Williams, Waterman and Patterson, 2009): memory left of the ridge, compute right of it.
 enum class Bound : std::uint8_t { memory, compute };
 
-constexpr std::string_view name(Bound bound) { return bound == Bound::memory ? "memory" : "compute"; }
+constexpr std::string_view name(Bound bound) {
+  return bound == Bound::memory ? "memory" : "compute";
+}
 
 struct Roofline {
   FlopPerByte intensity;
-  FlopPerByte ridge;       ///< peak over bandwidth
+  FlopPerByte ridge;  ///< peak over bandwidth
   Bound bound;
   FlopPerSecond attainable;  ///< min(peak, intensity * bandwidth)
 };

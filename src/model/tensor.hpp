@@ -6,10 +6,36 @@
 
 namespace hbmscope {
 
-/// Everything attention keeps in HBM, by the names of the papers. `x` marks a copy per query head (repeat_kv, and dK, dV before the sum over a GQA group).
+/// Everything attention keeps in HBM, by the names of the papers. `x` marks a copy per query head (repeat_kv, and dK,
+/// dV before the sum over a GQA group).
 enum class Tensor : std::uint8_t {
-  Q, K, V, O, Kx, Vx, S, P, Pd, dmask, l, m, LSE, Otmp, Oacc, LSEacc,
-  dO, dQ, dK, dV, dKx, dVx, dP, dS, D, dQtmp, dQacc,
+  Q,
+  K,
+  V,
+  O,
+  Kx,
+  Vx,
+  S,
+  P,
+  Pd,
+  dmask,
+  l,
+  m,
+  LSE,
+  Otmp,
+  Oacc,
+  LSEacc,
+  dO,
+  dQ,
+  dK,
+  dV,
+  dKx,
+  dVx,
+  dP,
+  dS,
+  D,
+  dQtmp,
+  dQacc,
 };
 
 enum class TensorRole : std::uint8_t {
@@ -58,6 +84,8 @@ inline constexpr std::array<TensorInfo, 27> kTensors{{
 
 inline constexpr std::size_t kTensorCount = kTensors.size();
 
-constexpr const TensorInfo& info(Tensor tensor) { return kTensors[static_cast<std::size_t>(tensor)]; }
+constexpr const TensorInfo& info(Tensor tensor) {
+  return kTensors[static_cast<std::size_t>(tensor)];
+}
 
 }  // namespace hbmscope

@@ -26,11 +26,13 @@ struct TilePlan {
   std::int64_t block_q = 0;   ///< query rows of a tile (Br in the papers); 0: not chosen yet
   std::int64_t block_kv = 0;  ///< key rows of a tile (Bc in the papers); 0: not chosen yet
   FlashV1Variant variant = FlashV1Variant::paper;
-  std::optional<bool> pack_gqa;  ///< the query heads of one kv head share a tile; unset: split_kv packs, flash_v2 does not
-  std::int64_t cluster = 1;      ///< adjacent query tiles that receive each K and V tile from one multicast
+  std::optional<bool>
+      pack_gqa;              ///< the query heads of one kv head share a tile; unset: split_kv packs, flash_v2 does not
+  std::int64_t cluster = 1;  ///< adjacent query tiles that receive each K and V tile from one multicast
   std::int64_t num_kv_splits = 1;
   Atomics atomics = Atomics::write_only;
-  /// naive: GEMM tiles [rows, columns] whose operands are read anew by each tile; none: each operand once a kernel, as the papers count.
+  /// naive: GEMM tiles [rows, columns] whose operands are read anew by each tile; none: each operand once a kernel, as
+  /// the papers count.
   std::optional<std::array<std::int64_t, 2>> gemm_tile;
   std::int64_t softmax_reads = 1;  ///< 1 a row stays on chip, 2 online, 3 maximum, sum and scaling apart
   bool scale_pass = false;         ///< a kernel of its own multiplies S by 1/sqrt(d)
@@ -39,7 +41,7 @@ struct TilePlan {
   bool fp32_scores = false;        ///< S is stored in fp32
   bool repeat_kv = false;          ///< K and V are first copied to every query head
   CtaOrder order = CtaOrder::ascending;
-  std::int64_t stages = 1;         ///< K and V tiles held on chip at once
+  std::int64_t stages = 1;  ///< K and V tiles held on chip at once
 
   friend bool operator==(const TilePlan&, const TilePlan&) = default;
 };

@@ -62,12 +62,15 @@ class TextWriter {
     // The title shares its line with the headers where it fits over the left-hand columns.
     std::size_t left = 2;
     std::size_t first_right = 0;
-    for (; first_right < t.columns.size() && !t.columns[first_right].right; ++first_right) left += widths[first_right] + 2;
-    const bool one_line = !t.title.empty() && t.title.size() + 1 <= left && std::all_of(t.columns.begin(), t.columns.begin() + static_cast<std::ptrdiff_t>(first_right),
-                                                                              [](const Column& c) { return c.header.empty(); });
+    for (; first_right < t.columns.size() && !t.columns[first_right].right; ++first_right)
+      left += widths[first_right] + 2;
+    const bool one_line = !t.title.empty() && t.title.size() + 1 <= left &&
+                          std::all_of(t.columns.begin(), t.columns.begin() + static_cast<std::ptrdiff_t>(first_right),
+                                      [](const Column& c) { return c.header.empty(); });
     if (!one_line && !t.title.empty()) out_ += bold(t.title + "\n", true);
     std::string head = one_line ? padded(t.title, left, false) : "  ";
-    for (std::size_t c = one_line ? first_right : 0; c < t.columns.size(); ++c) head += padded(t.columns[c].header, widths[c], t.columns[c].right) + "  ";
+    for (std::size_t c = one_line ? first_right : 0; c < t.columns.size(); ++c)
+      head += padded(t.columns[c].header, widths[c], t.columns[c].right) + "  ";
     out_ += bold(trim(head) + "\n", one_line);
     for (const auto& row : t.rows) {
       std::string line = "  ";

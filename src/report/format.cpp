@@ -19,7 +19,9 @@ std::string grouped(std::string digits) {
 }
 
 /// Decimals that leave about three digits: 8.39, 62.9, 545.3.
-int decimals_for(double value) { return std::abs(value) < 10 ? 2 : 1; }
+int decimals_for(double value) {
+  return std::abs(value) < 10 ? 2 : 1;
+}
 
 struct Scaled {
   double value;
@@ -56,7 +58,9 @@ std::string trimmed(double value, int decimals) {
 
 }  // namespace
 
-std::string integer(std::int64_t value) { return grouped(fmt::format("{}", value)); }
+std::string integer(std::int64_t value) {
+  return grouped(fmt::format("{}", value));
+}
 
 std::string bytes(Bytes value) {
   if (std::abs(value.as_double()) < 1000) return fmt::format("{} B", value.value());
@@ -68,11 +72,19 @@ std::string binary_bytes(Bytes value) {
   return fmt::format("{} {}B", trimmed(s.value, s.value < 100 ? 2 : 1), s.prefix);
 }
 
-std::string flop(Flop value) { return with_unit(value.as_double(), "FLOP"); }
-std::string flop_rate(FlopPerSecond value) { return with_unit(value.value, "FLOP/s"); }
-std::string byte_rate(BytesPerSecond value) { return with_unit(value.value, "B/s"); }
+std::string flop(Flop value) {
+  return with_unit(value.as_double(), "FLOP");
+}
+std::string flop_rate(FlopPerSecond value) {
+  return with_unit(value.value, "FLOP/s");
+}
+std::string byte_rate(BytesPerSecond value) {
+  return with_unit(value.value, "B/s");
+}
 
-std::string intensity(FlopPerByte value) { return value.value < 10 ? fmt::format("{:.2f}", value.value) : grouped(fmt::format("{:.0f}", value.value)); }
+std::string intensity(FlopPerByte value) {
+  return value.value < 10 ? fmt::format("{:.2f}", value.value) : grouped(fmt::format("{:.0f}", value.value));
+}
 
 std::string seconds(Seconds value) {
   if (value.value >= 1) return grouped(fmt::format("{:.{}f}", value.value, decimals_for(value.value))) + " s";
@@ -102,8 +114,12 @@ std::string count(double value) {
   return fmt::format("{:.{}f} {}", s.value, decimals_for(s.value), s.prefix);
 }
 
-std::string scientific(double value) { return fmt::format("{:.1e}", value); }
+std::string scientific(double value) {
+  return fmt::format("{:.1e}", value);
+}
 
-std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+std::string percent(double fraction) {
+  return fmt::format("{:.1f} %", fraction * 100);
+}
 
 }  // namespace hbmscope::text

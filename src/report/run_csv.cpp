@@ -19,21 +19,27 @@ std::string quoted(std::string_view text) {
 std::string shape_cells(const RunResult& r) {
   const AttentionShape& s = r.request.shape;
   const auto edge = [](const std::optional<std::int64_t>& e) { return e ? fmt::format("{}", *e) : std::string(); };
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", quoted(r.request.gpu.name), r.request.pass, s.batch, s.num_heads, s.num_kv_heads, s.seqlen_q, s.seqlen_kv,
-                     s.head_dim, s.head_dim_v, info(s.dtype).name, s.mask.kind(), edge(s.mask.window_left), edge(s.mask.window_right), name(s.mask.alignment),
-                     r.live_pairs.value());
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", quoted(r.request.gpu.name), r.request.pass,
+                     s.batch, s.num_heads, s.num_kv_heads, s.seqlen_q, s.seqlen_kv, s.head_dim, s.head_dim_v,
+                     info(s.dtype).name, s.mask.kind(), edge(s.mask.window_left), edge(s.mask.window_right),
+                     name(s.mask.alignment), r.live_pairs.value());
 }
 
 class CsvWriter {
  public:
   explicit CsvWriter(const RunResult& r) : shape_(shape_cells(r)) {
-    out_ = "gpu,pass,batch,num_heads,num_kv_heads,seqlen_q,seqlen_kv,head_dim,head_dim_v,dtype,mask,window_left,window_right,alignment,live_pairs,"
-           "algorithm,block_q,block_kv,gemm_tile,stage,boundary,provenance,status,reason,tensor,read_bytes,write_bytes,total_bytes\n";
+    out_ =
+        "gpu,pass,batch,num_heads,num_kv_heads,seqlen_q,seqlen_kv,head_dim,head_dim_v,dtype,mask,window_left,window_"
+        "right,alignment,live_pairs,"
+        "algorithm,block_q,block_kv,gemm_tile,stage,boundary,provenance,status,reason,tensor,read_bytes,write_bytes,"
+        "total_bytes\n";
   }
   void entry(const AlgorithmResult& a, std::string_view stage, const TrafficEntry& e) {
-    const std::string gemm = e.plan.gemm_tile ? fmt::format("{}x{}", (*e.plan.gemm_tile)[0], (*e.plan.gemm_tile)[1]) : std::string();
+    const std::string gemm =
+        e.plan.gemm_tile ? fmt::format("{}x{}", (*e.plan.gemm_tile)[0], (*e.plan.gemm_tile)[1]) : std::string();
     const auto block = [](std::int64_t b) { return b > 0 ? fmt::format("{}", b) : std::string(); };
-    const std::string head = fmt::format("{},{},{},{},{},{},{},{},{},{}", shape_, a.algorithm->name, block(e.plan.block_q), block(e.plan.block_kv), gemm, stage, name(e.boundary),
+    const std::string head = fmt::format("{},{},{},{},{},{},{},{},{},{}", shape_, a.algorithm->name,
+                                         block(e.plan.block_q), block(e.plan.block_kv), gemm, stage, name(e.boundary),
                                          name(e.provenance), name(e.traffic.status), quoted(e.traffic.reason));
     if (!e.traffic) {
       out_ += head + ",,,,\n";

@@ -7,6 +7,7 @@
 
 #include "core/version.hpp"
 #include "report/format.hpp"
+#include "report/run_labels.hpp"
 
 namespace hbmscope {
 namespace {
@@ -35,7 +36,7 @@ class RunReport {
     sm_table();
     if (view_.tensors) tensor_tables();
     time_table();
-    labels();
+    append_labels(out_, r_, view_);
     return std::move(out_);
   }
 
@@ -43,16 +44,19 @@ class RunReport {
   void header() {
     std::string gpu = r_.request.gpu.name;
     if (r_.request.gpu_assumed) gpu += " (assumed)";
-    out_.push_back(Paragraph{fmt::format("hbmscope {}   {}   GPU: {}", hbmscope_version(), shape_words(r_.request.shape, r_.request.pass), gpu)});
+    out_.push_back(Paragraph{fmt::format("hbmscope {}   {}   GPU: {}", hbmscope_version(),
+                                         shape_words(r_.request.shape, r_.request.pass), gpu)});
   }
 
   [[nodiscard]] bool has_hbm() const {
-    return std::any_of(r_.algorithms.begin(), r_.algorithms.end(), [](const AlgorithmResult& a) { return a.at(Boundary::l2_hbm) != nullptr; });
+    return std::any_of(r_.algorithms.begin(), r_.algorithms.end(),
+                       [](const AlgorithmResult& a) { return a.at(Boundary::l2_hbm) != nullptr; });
   }
   /// The last fused algorithm of the pass: the one a reader wants beside the naive one.
   [[nodiscard]] const AlgorithmResult* fused(Pass pass) const {
-    const auto found = std::find_if(r_.algorithms.rbegin(), r_.algorithms.rend(),
-                                    [&](const AlgorithmResult& a) { return a.algorithm->pass == pass && !a.algorithm->name.starts_with("naive"); });
+    const auto found = std::find_if(r_.algorithms.rbegin(), r_.algorithms.rend(), [&](const AlgorithmResult& a) {
+      return a.algorithm->pass == pass && !a.algorithm->name.starts_with("naive");
+    });
     return found == r_.algorithms.rend() ? nullptr : &*found;
   }
 
@@ -69,7 +73,8 @@ class RunReport {
         const TrafficEntry *hbm = a.at(Boundary::l2_hbm), *sm = a.at(Boundary::sm_l2);
         if (!sentence.empty()) sentence += " ";
         sentence += fmt::format("{} moves {} between SM and L2", a.algorithm->name, text::bytes(sm->traffic->total()));
-        if (hbm != nullptr && hbm->traffic) sentence += fmt::format(" and {} through HBM", text::bytes(hbm->traffic->total()));
+        if (hbm != nullptr && hbm->traffic)
+          sentence += fmt::format(" and {} through HBM", text::bytes(hbm->traffic->total()));
         sentence += fmt::format(", for {}.", text::flop(a.flops.matmul));
       }
     }
@@ -83,7 +88,8 @@ class RunReport {
     const Bytes mine = flash.at(boundary)->traffic->total(), theirs = naive.at(boundary)->traffic->total();
     const bool backward = flash.algorithm->pass == Pass::backward;
     const std::string_view where = boundary == Boundary::l2_hbm ? "through HBM" : "between SM and L2";
-    std::string words = fmt::format("{} moves {} {} where the naive {} moves {}", backward ? "FlashAttention's backward pass" : "FlashAttention", text::bytes(mine),
+    std::string words = fmt::format("{} moves {} {} where the naive {} moves {}",
+                                    backward ? "FlashAttention's backward pass" : "FlashAttention", text::bytes(mine),
                                     where, backward ? "one" : "pipeline", text::bytes(theirs));
     const double ratio = mine.value() > 0 ? theirs.as_double() / mine.as_double() : 0;
     if (ratio >= 1.05) {
@@ -93,14 +99,17 @@ class RunReport {
     } else if (ratio > 0) {
       words += fmt::format(": {:.2f}x as much", 1 / ratio);
     }
-    if (flash.flops.matmul == naive.flops.matmul) return words + fmt::format(", for the same {}.", text::flop(flash.flops.matmul));
-    return words + fmt::format(", for {} instead of {}.", text::flop(flash.flops.matmul), text::flop(naive.flops.matmul));
+    if (flash.flops.matmul == naive.flops.matmul)
+      return words + fmt::format(", for the same {}.", text::flop(flash.flops.matmul));
+    return words +
+           fmt::format(", for {} instead of {}.", text::flop(flash.flops.matmul), text::flop(naive.flops.matmul));
   }
 
   /// Which roof each of the two meets.
   [[nodiscard]] std::string binding() const {
     const bool backward = r_.request.pass == "backward";
-    const AlgorithmResult *flash = fused(backward ? Pass::backward : Pass::forward), *naive = r_.find(backward ? "naive_bwd" : "naive");
+    const AlgorithmResult *flash = fused(backward ? Pass::backward : Pass::forward),
+                          *naive = r_.find(backward ? "naive_bwd" : "naive");
     std::string words;
     for (const auto& [who, a] : {std::pair{"Naive", naive}, std::pair{"flash", flash}}) {
       if (a == nullptr || !a->roofline) continue;
@@ -108,7 +117,8 @@ class RunReport {
       const std::string name = words.empty() ? (std::string_view(who) == "flash" ? "Flash" : who) : std::string(who);
       words += words.empty() ? " " : "; ";
       if (a->roofline->bound == Bound::memory) {
-        words += fmt::format("{} waits for HBM ({} FLOP/B, ridge {})", name, text::intensity(a->roofline->intensity), text::intensity(a->roofline->ridge));
+        words += fmt::format("{} waits for HBM ({} FLOP/B, ridge {})", name, text::intensity(a->roofline->intensity),
+                             text::intensity(a->roofline->ridge));
       } else {
         words += fmt::format("{} is limited by {}", name, units);
       }
@@ -120,7 +130,8 @@ class RunReport {
   [[nodiscard]] Table traffic_table(std::string title) const {
     return {std::move(title), {{"", false}, {"", false}, {"read"}, {"write"}, {"total"}, {"naive/x"}}, {}, {}};
   }
-  static std::vector<std::string> row(std::string_view name, std::string_view words, const Known<Traffic>& traffic, const Known<Traffic>* naive) {
+  static std::vector<std::string> row(std::string_view name, std::string_view words, const Known<Traffic>& traffic,
+                                      const Known<Traffic>* naive) {
     std::vector<std::string> cells{std::string(name), std::string(words)};
     if (!traffic) {
       for (int i = 0; i < 4; ++i) cells.emplace_back(kNone);
@@ -129,7 +140,8 @@ class RunReport {
     const ReadWrite sum = traffic->sum();
     for (const Bytes b : {sum.read, sum.write, sum.total()}) cells.push_back(text::bytes(b));
     const bool comparable = naive != nullptr && *naive && sum.total().value() > 0;
-    cells.push_back(comparable ? text::ratio((*naive)->total().as_double() / sum.total().as_double()) : std::string(kNone));
+    cells.push_back(comparable ? text::ratio((*naive)->total().as_double() / sum.total().as_double())
+                               : std::string(kNone));
     return cells;
   }
   [[nodiscard]] const Known<Traffic>* naive_at(Boundary boundary, Pass pass) const {
@@ -139,29 +151,39 @@ class RunReport {
   }
 
   void hbm_table() {
-    const std::string l2 = r_.l2_effective.value() == 0 ? "no L2"
-                                                        : fmt::format("{} {} L2, {} effective", r_.request.l2_warm ? "warm" : "cold",
-                                                                      text::binary_bytes(r_.request.gpu.l2_bytes), text::binary_bytes(r_.l2_effective));
+    const std::string l2 =
+        r_.l2_effective.value() == 0
+            ? "no L2"
+            : fmt::format("{} {} L2, {} effective", r_.request.l2_warm ? "warm" : "cold",
+                          text::binary_bytes(r_.request.gpu.l2_bytes), text::binary_bytes(r_.l2_effective));
     Table t = traffic_table(fmt::format("Through HBM  (simulated, {})", l2));
     Pass last = Pass::forward;
     for (const AlgorithmResult& a : r_.algorithms) {
       const TrafficEntry* entry = a.at(Boundary::l2_hbm);
       last = a.algorithm->pass;
-      if (entry != nullptr) t.rows.push_back(row(a.algorithm->name, what(a), entry->traffic, naive_at(Boundary::l2_hbm, last)));
+      if (entry != nullptr)
+        t.rows.push_back(row(a.algorithm->name, what(a), entry->traffic, naive_at(Boundary::l2_hbm, last)));
     }
-    t.rows.push_back(row("compulsory", "each byte once", r_.algorithms.back().at(Boundary::compulsory)->traffic, naive_at(Boundary::l2_hbm, last)));
+    t.rows.push_back(row("compulsory", "each byte once", r_.algorithms.back().at(Boundary::compulsory)->traffic,
+                         naive_at(Boundary::l2_hbm, last)));
     for (const AlgorithmResult& a : r_.algorithms) {
       if (const TrafficEntry* entry = a.at(Boundary::l2_hbm); entry != nullptr) explain_hbm(t, a, *entry);
     }
     if (view_.explain) {
-      t.notes.push_back(fmt::format("read, write: what an LRU cache of {} of tiles fetches from HBM and writes back, counted while it serves the tile requests of the "
-                                    "kernels below, {}. The capacity is {}: {}",
-                                    text::binary_bytes(r_.l2_effective), r_.request.l2_warm ? "after a run of the same kernels" : "cold at the start, flushed at the end",
-                                    name(r_.l2_provenance), r_.request.l2 ? "given with --l2" : r_.request.gpu.l2_effective_reason));
-      t.notes.push_back(fmt::format("central value: a step that goes to HBM takes {:.0f} % longer (assumed), which holds CTAs of a head together; the interval runs from CTAs in "
-                                    "lockstep to CTAs that nothing holds together.",
-                                    kMissStall * 100));
-      t.notes.push_back(fmt::format("compulsory: {} rows of Q, K and V that the mask leaves alive, and all of O.", r_.request.shape.mask.kind() == "none" ? "all" : "the"));
+      t.notes.push_back(
+          fmt::format("read, write: what an LRU cache of {} of tiles fetches from HBM and writes back, counted while "
+                      "it serves the tile requests of the "
+                      "kernels below, {}. The capacity is {}: {}",
+                      text::binary_bytes(r_.l2_effective),
+                      r_.request.l2_warm ? "after a run of the same kernels" : "cold at the start, flushed at the end",
+                      name(r_.l2_provenance), r_.request.l2 ? "given with --l2" : r_.request.gpu.l2_effective_reason));
+      t.notes.push_back(
+          fmt::format("central value: a step that goes to HBM takes {:.0f} % longer (assumed), which holds CTAs of a "
+                      "head together; the interval runs from CTAs in "
+                      "lockstep to CTAs that nothing holds together.",
+                      kMissStall * 100));
+      t.notes.push_back(fmt::format("compulsory: {} rows of Q, K and V that the mask leaves alive, and all of O.",
+                                    r_.request.shape.mask.kind() == "none" ? "all" : "the"));
     }
     out_.push_back(std::move(t));
   }
@@ -182,7 +204,8 @@ class RunReport {
     std::string words = fmt::format("{}: ", a.algorithm->name);
     if (entry.hit_rate) words += fmt::format("L2 serves {} of its reads", text::percent(*entry.hit_rate));
     if (a.kv_in_flight && r_.l2_effective.value() > 0) {
-      words += fmt::format("; K and V in flight {}, {} the L2", text::binary_bytes(*a.kv_in_flight), overflows ? "more than" : "within");
+      words += fmt::format("; K and V in flight {}, {} the L2", text::binary_bytes(*a.kv_in_flight),
+                           overflows ? "more than" : "within");
     }
     if (wide) words += fmt::format("; {} to {}, by how CTAs keep pace", text::bytes(least), text::bytes(most));
     t.notes.push_back(words + ".");
@@ -193,17 +216,26 @@ class RunReport {
       const TrafficEntry* walked = a.find(Boundary::sm_l2, Provenance::simulated);
       return walked != nullptr && walked->traffic && *walked->traffic == *a.at(Boundary::sm_l2)->traffic;
     });
-    Table t = traffic_table(fmt::format("Between SM and L2  ({})", simulated ? "closed form = simulated" : "closed form"));
+    Table t =
+        traffic_table(fmt::format("Between SM and L2  ({})", simulated ? "closed form = simulated" : "closed form"));
     for (const AlgorithmResult& a : r_.algorithms) {
       const TrafficEntry* entry = a.at(Boundary::sm_l2);
-      const std::string words = entry->plan.gemm_tile ? fmt::format("GEMM tiles {} x {}", (*entry->plan.gemm_tile)[0], (*entry->plan.gemm_tile)[1]) : what(a);
+      const std::string words = entry->plan.gemm_tile ? fmt::format("GEMM tiles {} x {}", (*entry->plan.gemm_tile)[0],
+                                                                    (*entry->plan.gemm_tile)[1])
+                                                      : what(a);
       t.rows.push_back(row(a.algorithm->name, words, entry->traffic, naive_at(Boundary::sm_l2, a.algorithm->pass)));
     }
     const TrafficEntry* floor = first_naive_entry();
-    if (floor != nullptr) t.rows.push_back(row("(naive)", "operands once: a floor", floor->traffic, naive_at(Boundary::sm_l2, Pass::forward)));
-    if (const AlgorithmResult* naive = r_.find("naive"); naive != nullptr && has_hbm() && naive->kv_in_flight == std::nullopt) why_two_tables(t, *naive);
+    if (floor != nullptr)
+      t.rows.push_back(
+          row("(naive)", "operands once: a floor", floor->traffic, naive_at(Boundary::sm_l2, Pass::forward)));
+    if (const AlgorithmResult* naive = r_.find("naive");
+        naive != nullptr && has_hbm() && naive->kv_in_flight == std::nullopt)
+      why_two_tables(t, *naive);
     if (view_.explain) {
-      t.notes.emplace_back("read, write: every tile that a kernel loads or stores, whatever a cache serves of it: the traffic of the papers' M-word model.");
+      t.notes.emplace_back(
+          "read, write: every tile that a kernel loads or stores, whatever a cache serves of it: the traffic of the "
+          "papers' M-word model.");
       for (const AlgorithmResult& a : r_.algorithms) explain_formula(t, a);
     }
     out_.push_back(std::move(t));
@@ -222,50 +254,60 @@ class RunReport {
   void why_two_tables(Table& t, const AlgorithmResult& naive) const {
     const AttentionShape& s = r_.request.shape;
     const Bytes kv = Count(s.seqlen_kv) * (Count(s.head_dim + s.head_dim_v) * Bytes(s.element_bytes()));
-    const Bytes square = Count(s.seqlen_q) * (Count(s.seqlen_kv) * Bytes(naive.plan.fp32_scores ? 4 : s.element_bytes()));
+    const Bytes square =
+        Count(s.seqlen_q) * (Count(s.seqlen_kv) * Bytes(naive.plan.fp32_scores ? 4 : s.element_bytes()));
     const Bytes all_square = Count(s.batch) * (Count(s.num_heads) * square);
     if (r_.l2_effective.value() == 0) return;
     if (kv <= r_.l2_effective && all_square > r_.l2_effective) {
-      t.notes.push_back(fmt::format("Why two tables: K and V of a head ({}) stay in L2; S and P ({} each) cannot.", text::binary_bytes(kv), text::binary_bytes(all_square)));
+      t.notes.push_back(fmt::format("Why two tables: K and V of a head ({}) stay in L2; S and P ({} each) cannot.",
+                                    text::binary_bytes(kv), text::binary_bytes(all_square)));
     } else if (kv > r_.l2_effective) {
-      t.notes.push_back(fmt::format("Why two tables: L2 serves part of the tile loads; K and V of a head ({}) no longer fit it.", text::binary_bytes(kv)));
+      t.notes.push_back(
+          fmt::format("Why two tables: L2 serves part of the tile loads; K and V of a head ({}) no longer fit it.",
+                      text::binary_bytes(kv)));
     }
   }
 
   void explain_formula(Table& t, const AlgorithmResult& a) const {
     const AttentionShape& s = r_.request.shape;
-    const bool plain = s.mask.kind() == "none" && s.kv_lengths.empty() && s.head_dim == s.head_dim_v && s.num_heads == s.num_kv_heads && s.seqlen_q == s.seqlen_kv;
     for (const TrafficEntry& entry : a.traffic) {
-      if (entry.provenance != Provenance::closed_form || entry.formula.empty()) continue;
+      if (entry.provenance != Provenance::closed_form) continue;
       const std::string total = fmt::format("{} B", text::integer(entry.traffic->total().value()));
-      const bool exact = plain && a.plan.cluster == 1 && !extra_passes(a.plan);
-      if (exact) {
+      if (entry.formula_exact) {
         const std::int64_t heads = s.batch * s.num_heads;
         const std::string times = heads == 1 ? "" : fmt::format(", times {} heads", text::integer(heads));
-        t.notes.push_back(fmt::format("{}: {} = {}{} = {}", a.algorithm->name, entry.formula, filled_in(entry.formula, s, entry.plan), times, total));
+        t.notes.push_back(fmt::format("{}: {} = {}{} = {}", a.algorithm->name, entry.formula,
+                                      filled_in(entry.formula, s, entry.plan), times, total));
+      } else if (!entry.formula.empty()) {
+        t.notes.push_back(fmt::format(
+            "{}: {} for a plain shape; for this one, tile by tile over what the mask leaves: {} (--tensors)",
+            a.algorithm->name, entry.formula, total));
       } else {
-        t.notes.push_back(fmt::format("{}: {} for a plain shape; with this mask, heads and plan, over live tiles only: {} (--tensors)", a.algorithm->name, entry.formula, total));
+        t.notes.push_back(fmt::format("{}: with this plan's extra passes, counted stage by stage: {} (--tensors)",
+                                      a.algorithm->name, total));
       }
     }
-  }
-  static bool extra_passes(const TilePlan& p) {
-    return p.scale_pass || p.mask_pass || p.dropout || p.fp32_scores || p.repeat_kv || p.softmax_reads > 1 || p.variant != FlashV1Variant::paper ||
-           p.atomics != Atomics::write_only;
   }
 
   void tensor_tables() {
     for (const AlgorithmResult& a : r_.algorithms) {
       const TrafficEntry *sm = a.at(Boundary::sm_l2), *hbm = a.at(Boundary::l2_hbm);
-      Table t{fmt::format("{}, bytes by tensor", a.algorithm->name), {{"", false}, {"size"}, {"SM-L2 read"}, {"times"}, {"SM-L2 write"}, {"times"}}, {}, {}};
+      Table t{fmt::format("{}, bytes by tensor", a.algorithm->name),
+              {{"", false}, {"size"}, {"SM-L2 read"}, {"times"}, {"SM-L2 write"}, {"times"}},
+              {},
+              {}};
       const bool with_hbm = hbm != nullptr && hbm->traffic;
       if (with_hbm) t.columns.insert(t.columns.end(), {{"HBM read"}, {"HBM write"}});
       for (const TensorInfo& tensor : kTensors) {
         const ReadWrite bytes = (*sm->traffic)[tensor.tensor];
         if (bytes.total().value() == 0) continue;
         const Bytes size = tensor_bytes(tensor.tensor, r_.request.shape, a.plan);
-        const auto times = [&](Bytes b) { return b.value() == 0 ? std::string(kNone) : text::significant(b.as_double() / size.as_double(), 5); };
+        const auto times = [&](Bytes b) {
+          return b.value() == 0 ? std::string(kNone) : text::significant(b.as_double() / size.as_double(), 5);
+        };
         const auto exact = [&](Bytes b) { return b.value() == 0 ? std::string(kNone) : text::integer(b.value()); };
-        std::vector<std::string> cells{std::string(tensor.name), text::integer(size.value()), exact(bytes.read), times(bytes.read), exact(bytes.write), times(bytes.write)};
+        std::vector<std::string> cells{std::string(tensor.name), text::integer(size.value()), exact(bytes.read),
+                                       times(bytes.read),        exact(bytes.write),          times(bytes.write)};
         if (with_hbm) {
           const ReadWrite through = (*hbm->traffic)[tensor.tensor];
           cells.push_back(exact(through.read));
@@ -273,129 +315,51 @@ class RunReport {
         }
         t.rows.push_back(std::move(cells));
       }
-      if (view_.explain) t.notes.emplace_back("times: bytes over the tensor's size: how often it passes, on average over its rows.");
+      if (view_.explain)
+        t.notes.emplace_back("times: bytes over the tensor's size: how often it passes, on average over its rows.");
       out_.push_back(std::move(t));
     }
   }
 
   void time_table() {
-    Table t{"Time", {{"", false}, {"FLOP"}, {"FLOP/B HBM"}, {"FLOP/B L2"}, {"bound", false}, {"predicted"}, {"measured"}}, {}, {}};
+    Table t{"Time",
+            {{"", false}, {"FLOP"}, {"FLOP/B HBM"}, {"FLOP/B L2"}, {"bound", false}, {"predicted"}, {"measured"}},
+            {},
+            {}};
     std::string reason;
     for (const AlgorithmResult& a : r_.algorithms) {
       const Bytes sm = a.at(Boundary::sm_l2)->traffic->total();
       const std::string_view roof = r_.request.shape.dtype == Dtype::fp32 ? "FP32" : "tensor";
-      t.rows.push_back({std::string(a.algorithm->name), text::flop(a.flops.matmul), a.roofline ? text::intensity(a.roofline->intensity) : std::string(kNone),
-                        text::intensity(a.flops.matmul / sm), a.roofline ? std::string(a.roofline->bound == Bound::memory ? "HBM" : roof) : std::string(kNone),
-                        a.predicted ? text::seconds(*a.predicted) : std::string(kNone), std::string(kNone)});
+      t.rows.push_back(
+          {std::string(a.algorithm->name), text::flop(a.flops.matmul),
+           a.roofline ? text::intensity(a.roofline->intensity) : std::string(kNone),
+           text::intensity(a.flops.matmul / sm),
+           a.roofline ? std::string(a.roofline->bound == Bound::memory ? "HBM" : roof) : std::string(kNone),
+           a.predicted ? text::seconds(*a.predicted) : std::string(kNone), std::string(kNone)});
       if (!a.predicted) reason = a.predicted.reason;
     }
-    t.notes.push_back(fmt::format("measured: {}.{}", r_.device.present ? "this version runs no kernels" : r_.device.reason, reason.empty() ? "" : " predicted: " + reason + "."));
+    t.notes.push_back(fmt::format("measured: {}.{}",
+                                  r_.device.present ? "this version runs no kernels" : r_.device.reason,
+                                  reason.empty() ? "" : " predicted: " + reason + "."));
     if (view_.explain) {
       const GpuSpec& gpu = r_.request.gpu;
       const auto& peak = gpu.peak[static_cast<std::size_t>(r_.request.shape.dtype)];
-      t.notes.push_back(fmt::format("FLOP: 2 (d + d_v) a live pair forward, {} live pairs; whole padded tiles take more.", text::integer(r_.live_pairs.value())));
+      t.notes.push_back(
+          fmt::format("FLOP: 2 (d + d_v) a live pair forward, {} live pairs; whole padded tiles take more.",
+                      text::integer(r_.live_pairs.value())));
       if (peak) {
-        t.notes.push_back(fmt::format("predicted: summed over kernels, the larger of HBM bytes / {} and executed FLOP / {}, plus {} a launch (assumed). Peaks are datasheet "
-                                      "values that no kernel reaches; exponentials, L2 bandwidth and idle SMs are left out, so real kernels are slower.",
-                                      text::byte_rate(gpu.hbm_bandwidth), text::flop_rate(*peak), text::seconds(gpu.launch_overhead)));
-        t.notes.push_back(fmt::format("bound: HBM left of the ridge, {} / {} = {} FLOP/B; the other roof right of it.", text::flop_rate(*peak), text::byte_rate(gpu.hbm_bandwidth),
+        t.notes.push_back(fmt::format(
+            "predicted: summed over kernels, the larger of HBM bytes / {} and executed FLOP / {}, plus {} a launch "
+            "(assumed). Peaks are datasheet "
+            "values that no kernel reaches; exponentials, L2 bandwidth and idle SMs are left out, so real kernels are "
+            "slower.",
+            text::byte_rate(gpu.hbm_bandwidth), text::flop_rate(*peak), text::seconds(gpu.launch_overhead)));
+        t.notes.push_back(fmt::format("bound: HBM left of the ridge, {} / {} = {} FLOP/B; the other roof right of it.",
+                                      text::flop_rate(*peak), text::byte_rate(gpu.hbm_bandwidth),
                                       text::intensity(*peak / gpu.hbm_bandwidth)));
       }
     }
     out_.push_back(std::move(t));
-  }
-
-  void label(std::string_view name, std::string words) { out_.push_back(Labelled{std::string(name), std::move(words)}); }
-
-  void labels() {
-    paper();
-    memory();
-    exactness();
-    end_to_end();
-    for (const std::string& w : r_.warnings) label("Note", w + ".");
-    for (const std::string& n : r_.notes) label("Note", n + ".");
-  }
-
-  void paper() {
-    const PaperClaims& p = r_.paper;
-    const std::string_view dtype = info(r_.request.shape.dtype).name;
-    label("Paper", fmt::format("N d + N^2 = {} elements; N^2 d^2/M = {} with M = {} {} elements ({}): an order, not a count{}", text::count(p.standard_elements),
-                               text::count(p.flash_elements), text::integer(static_cast<std::int64_t>(p.sram_elements)), dtype,
-                               text::binary_bytes(p.sram_bytes), view_.explain ? "" : "  (--explain)"));
-    if (!view_.explain) return;
-    const std::int64_t heads = r_.request.shape.batch * r_.request.shape.num_heads;
-    label("", fmt::format("Four different reductions are quoted: M/d^2 = {} (the order above, constants dropped); M/(3 d^2) = {} (Algorithm 1's own constants, N large); counted exactly "
-                          "with its blocks of {} x {}: {} in bytes without initialisation, {} with it, {} in elements; N/d = {} (compulsory bytes only).",
-                          text::significant(p.reduction_m_over_d2, 3), text::significant(p.reduction_with_constants, 3), p.block_q, p.block_kv,
-                          text::significant(p.naive_bytes.as_double() / p.algorithm1_bytes.as_double(), 3),
-                          text::significant(p.naive_bytes.as_double() / p.algorithm1_bytes_with_init.as_double(), 3),
-                          text::significant(p.naive_elements.as_double() / p.algorithm1_elements.as_double(), 3), text::significant(p.reduction_n_over_d, 4)));
-    label("", fmt::format("No exact algorithm on {} head{} moves fewer than the order of {} elements, min(N^2 d/sqrt(M), N^2 d^2/M) (Saha and Ye 2024; constants unknown).",
-                          text::integer(heads), heads == 1 ? "" : "s", text::count(p.lower_bound_elements)));
-    const double d = static_cast<double>(r_.request.shape.head_dim), N = static_cast<double>(r_.request.shape.seqlen_q);
-    if (p.sram_elements < d || p.sram_elements > N * d) label("", "The theorem asks for d <= M <= N d, which this shape is outside of.");
-  }
-  void memory() {
-    std::string words;
-    for (const AlgorithmResult& a : r_.algorithms) {
-      if (!words.empty()) words += "; ";
-      std::string names;
-      for (const LedgerEntry& entry : a.memory.entries) {
-        if (entry.intermediate) names += (names.empty() ? "" : ", ") + std::string(info(entry.tensor).name);
-      }
-      words += names.empty() ? fmt::format("{} nothing", a.algorithm->name)
-                             : fmt::format("{} {} ({})", a.algorithm->name, text::binary_bytes(a.memory.intermediate_bytes), names);
-    }
-    label("Memory", "beside inputs and output: " + words);
-    if (!view_.explain) return;
-    for (const AlgorithmResult& a : r_.algorithms) {
-      std::string kept;
-      for (const LedgerEntry& entry : a.memory.entries) {
-        if (entry.saved_for_backward) kept += (kept.empty() ? "" : ", ") + std::string(info(entry.tensor).name);
-      }
-      label("", fmt::format("{}: peak {} in stage {}{}", a.algorithm->name, text::binary_bytes(a.memory.peak_bytes), a.memory.peak_stage,
-                            kept.empty() ? "" : fmt::format("; saved for the backward pass {} ({})", text::binary_bytes(a.memory.saved_for_backward_bytes), kept)));
-    }
-    label("", fmt::format("the paper's memory table (forward and backward) fits 4 N^2 + 10 N d, here {}, and {} N d with two statistics a row, here {}: a fit, not this model.",
-                          text::binary_bytes(r_.memory_fit.standard), r_.request.shape.seqlen_q <= 256 ? 11 : 13, text::binary_bytes(r_.memory_fit.flash)));
-  }
-
-  void exactness() {
-    std::string words, missing;
-    const Exactness* any = nullptr;
-    std::string beyond;
-    bool any_bitwise = false;
-    for (const AlgorithmResult& a : r_.algorithms) {
-      if (!a.exactness) {
-        missing = a.exactness.reason;
-        continue;
-      }
-      any = &*a.exactness;
-      if (!any->within_tolerance) beyond += (beyond.empty() ? "" : ", ") + std::string(a.algorithm->name);
-      if (a.algorithm->name != "naive") any_bitwise = any_bitwise || any->bitwise_equal_to_naive;
-      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", a.algorithm->name, text::scientific(any->max_abs_error));
-    }
-    if (any == nullptr) return label("Exactness", fmt::format("{} ({})", kNone, missing));
-    label("Exactness", fmt::format("{} rows against fp64, largest error: {}; {}; {}", any->complete ? "all " + text::integer(any->rows_checked) : text::integer(any->rows_checked) + " random",
-                                   words, beyond.empty() ? "within tolerance" : beyond + " BEYOND tolerance",
-                                   any_bitwise ? "bitwise equal to naive here, by chance" : "not bitwise equal, and not meant to be"));
-    const AlgorithmResult* v1 = r_.find("flash_v1");
-    if (v1 != nullptr && v1->exactness && !v1->exactness->within_tolerance && v1->plan.variant == FlashV1Variant::paper) {
-      label("", fmt::format("flash_v1 rounds O to {} in each of its passes over the keys; --variant released keeps it in fp32", info(r_.request.shape.dtype).name));
-    }
-    if (view_.explain) {
-      label("", fmt::format("tolerance {}: twice the naive pipeline's own error in {} plus one unit in the last place at the largest |O| = {}. Computed on this machine's CPU, "
-                            "rounding wherever a kernel stores.",
-                            text::scientific(any->tolerance), info(r_.request.shape.dtype).name, text::significant(any->max_abs_reference, 3)));
-    }
-  }
-
-  void end_to_end() {
-    if (!r_.amdahl) return label("End to end", fmt::format("unknown share of attention: try --attention-share 0.30   (then 1/(0.70 + 0.30/speed-up))"));
-    const Amdahl& a = *r_.amdahl;
-    const std::string limit = std::isfinite(a.limit) ? fmt::format("at most {:.2f}x", a.limit) : std::string("no limit, attention is all of it");
-    label("End to end", fmt::format("{} of the step, attention {:.2f}x faster ({}): the step gets {:.2f}x faster, {}", text::percent(a.attention_share), a.attention_speedup,
-                                    r_.amdahl_speedup_from, a.end_to_end_speedup, limit));
   }
 
   const RunResult& r_;
@@ -405,6 +369,8 @@ class RunReport {
 
 }  // namespace
 
-Document run_document(const RunResult& result, const RunView& view) { return RunReport(result, view).write(); }
+Document run_document(const RunResult& result, const RunView& view) {
+  return RunReport(result, view).write();
+}
 
 }  // namespace hbmscope

@@ -10,7 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json real(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json real(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
 
 template <class T>
 void add_status(Json& to, const Known<T>& known) {
@@ -44,6 +46,7 @@ Json entry_json(const Algorithm& a, const TrafficEntry& entry) {
     for (const char* key : {"read_bytes", "write_bytes", "total_bytes", "tensors"}) out[key] = nullptr;
   }
   out["formula"] = entry.formula.empty() ? Json(nullptr) : Json(entry.formula);
+  out["formula_exact"] = entry.formula_exact;
   if (entry.boundary == Boundary::l2_hbm && entry.traffic) {
     Json paces = Json::object();
     Bytes least = entry.traffic->total(), most = least;
@@ -66,7 +69,10 @@ Json entry_json(const Algorithm& a, const TrafficEntry& entry) {
 
 Json flops_json(const std::optional<FlopCount>& flops) {
   if (!flops) return {{"matmul", 0}, {"executed_matmul", 0}, {"exp", 0}, {"convention", "exact live pairs"}};
-  return {{"matmul", flops->matmul.value()}, {"executed_matmul", flops->executed_matmul.value()}, {"exp", flops->exp.value()}, {"convention", "exact live pairs"}};
+  return {{"matmul", flops->matmul.value()},
+          {"executed_matmul", flops->executed_matmul.value()},
+          {"exp", flops->exp.value()},
+          {"convention", "exact live pairs"}};
 }
 
 Json time_json(const Known<Seconds>& predicted, const DeviceStatus& device) {
@@ -84,7 +90,10 @@ Json time_json(const Known<Seconds>& predicted, const DeviceStatus& device) {
 Json memory_json(const MemoryLedger& memory) {
   Json ledger = Json::array();
   for (const LedgerEntry& entry : memory.entries) {
-    ledger.push_back({{"tensor", info(entry.tensor).name}, {"bytes", entry.bytes.value()}, {"intermediate", entry.intermediate}, {"saved_for_backward", entry.saved_for_backward}});
+    ledger.push_back({{"tensor", info(entry.tensor).name},
+                      {"bytes", entry.bytes.value()},
+                      {"intermediate", entry.intermediate},
+                      {"saved_for_backward", entry.saved_for_backward}});
   }
   return {{"intermediate_bytes", memory.intermediate_bytes.value()},
           {"saved_for_backward_bytes", memory.saved_for_backward_bytes.value()},
@@ -116,15 +125,18 @@ Json rooflines_json(const RunResult& r, const AlgorithmResult& a) {
     const bool has_ridge = boundary != Boundary::sm_l2 && peak.has_value();
     std::string reason;
     if (!counted) {
-      reason = entry == nullptr ? "--engine model leaves the L2 out" : entry->traffic ? "no bytes" : entry->traffic.reason;
+      reason = entry == nullptr ? "--engine model leaves the L2 out"
+               : entry->traffic ? "no bytes"
+                                : entry->traffic.reason;
     } else if (!has_ridge) {
       reason = peak ? "the L2 bandwidth of this GPU is not known" : "this GPU has no matmul rate for the dtype";
     }
     const Json ridge = has_ridge ? real((*peak / r.request.gpu.hbm_bandwidth).value) : Json(nullptr);
-    levels.push_back({{"level", name(boundary)},
-                      {"intensity_flop_per_byte", counted ? real((a.flops.matmul / entry->traffic->total()).value) : Json(nullptr)},
-                      {"ridge_flop_per_byte", ridge},
-                      {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
+    levels.push_back(
+        {{"level", name(boundary)},
+         {"intensity_flop_per_byte", counted ? real((a.flops.matmul / entry->traffic->total()).value) : Json(nullptr)},
+         {"ridge_flop_per_byte", ridge},
+         {"reason", reason.empty() ? Json(nullptr) : Json(reason)}});
   }
   return levels;
 }
@@ -152,7 +164,11 @@ Json exactness_json(const Known<Exactness>& known) {
 Json stage_json(const Algorithm& a, const StageResult& stage, const DeviceStatus& device) {
   Json traffic = Json::array();
   for (const TrafficEntry& entry : stage.traffic) traffic.push_back(entry_json(a, entry));
-  return {{"name", stage.name}, {"traffic", traffic}, {"flops", flops_json(stage.flops)}, {"time", time_json(stage.predicted, device)}, {"tensor_pipe_share", nullptr}};
+  return {{"name", stage.name},
+          {"traffic", traffic},
+          {"flops", flops_json(stage.flops)},
+          {"time", time_json(stage.predicted, device)},
+          {"tensor_pipe_share", nullptr}};
 }
 
 Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
@@ -186,7 +202,8 @@ Json gpu_json(const RunResult& r) {
     const auto& rate = gpu.peak[static_cast<std::size_t>(dtype.dtype)];
     peak[std::string(dtype.name)] = rate ? real(rate->value) : Json(nullptr);
   }
-  for (const auto& [key, source] : gpu.sources) sources.push_back({{"key", key}, {"title", source.title}, {"date", source.date}});
+  for (const auto& [key, source] : gpu.sources)
+    sources.push_back({{"key", key}, {"title", source.title}, {"date", source.date}});
   return {{"name", gpu.name},
           {"assumed", r.request.gpu_assumed},
           {"num_sms", gpu.num_sms},
@@ -205,36 +222,44 @@ Json gpu_json(const RunResult& r) {
 }
 
 Json paper_json(const RunResult& r) {
-  const PaperClaims& p = r.paper;
-  return {{"sram_bytes", p.sram_bytes.value()},
-          {"sram_elements", real(p.sram_elements)},
-          {"standard", "N d + N^2"},
-          {"flash", "N^2 d^2 / M"},
-          {"standard_elements", real(p.standard_elements)},
-          {"flash_elements", real(p.flash_elements)},
-          {"reduction_m_over_d2", real(p.reduction_m_over_d2)},
-          {"reduction_m_over_3d2", real(p.reduction_with_constants)},
-          {"reduction_n_over_d", real(p.reduction_n_over_d)},
-          {"block_q", p.block_q},
-          {"block_kv", p.block_kv},
-          {"algorithm1_elements", p.algorithm1_elements.value()},
-          {"naive_elements", p.naive_elements.value()},
-          {"algorithm1_bytes", p.algorithm1_bytes.value()},
-          {"algorithm1_bytes_with_init", p.algorithm1_bytes_with_init.value()},
-          {"naive_bytes", p.naive_bytes.value()},
-          {"reduction_elements", real(p.naive_elements.as_double() / p.algorithm1_elements.as_double())},
-          {"reduction_bytes", real(p.naive_bytes.as_double() / p.algorithm1_bytes.as_double())},
-          {"reduction_bytes_with_init", real(p.naive_bytes.as_double() / p.algorithm1_bytes_with_init.as_double())},
-          {"lower_bound", "min(N^2 d / sqrt(M), N^2 d^2 / M), constants unknown"},
-          {"lower_bound_elements", real(p.lower_bound_elements)},
-          {"memory_fit_standard_bytes", r.memory_fit.standard.value()},
-          {"memory_fit_flash_bytes", r.memory_fit.flash.value()}};
+  const PaperClaims p = r.paper ? *r.paper : PaperClaims{};
+  Json out = {{"sram_bytes", p.sram_bytes.value()},
+              {"sram_elements", real(p.sram_elements)},
+              {"standard", "N d + N^2"},
+              {"flash", "N^2 d^2 / M"},
+              {"standard_elements", real(p.standard_elements)},
+              {"flash_elements", real(p.flash_elements)},
+              {"reduction_m_over_d2", real(p.reduction_m_over_d2)},
+              {"reduction_m_over_3d2", real(p.reduction_with_constants)},
+              {"reduction_n_over_d", real(p.reduction_n_over_d)},
+              {"block_q", p.block_q},
+              {"block_kv", p.block_kv},
+              {"algorithm1_elements", p.algorithm1_elements.value()},
+              {"naive_elements", p.naive_elements.value()},
+              {"algorithm1_bytes", p.algorithm1_bytes.value()},
+              {"algorithm1_bytes_with_init", p.algorithm1_bytes_with_init.value()},
+              {"naive_bytes", p.naive_bytes.value()},
+              {"reduction_elements", real(p.naive_elements.as_double() / p.algorithm1_elements.as_double())},
+              {"reduction_bytes", real(p.naive_bytes.as_double() / p.algorithm1_bytes.as_double())},
+              {"reduction_bytes_with_init", real(p.naive_bytes.as_double() / p.algorithm1_bytes_with_init.as_double())},
+              {"lower_bound", "min(N^2 d / sqrt(M), N^2 d^2 / M), constants unknown"},
+              {"lower_bound_elements", real(p.lower_bound_elements)},
+              {"memory_fit_standard_bytes", r.memory_fit ? r.memory_fit->standard.value() : 0},
+              {"memory_fit_flash_bytes", r.memory_fit ? r.memory_fit->flash.value() : 0}};
+  if (!r.paper) {
+    for (auto& [key, value] : out.items()) {
+      if (value.is_number()) value = nullptr;
+    }
+  }
+  add_status(out, r.paper);
+  return out;
 }
 
 Json amdahl_json(const RunResult& r) {
   Json out;
   const Known<Amdahl>& a = r.amdahl;
-  out["attention_share"] = a ? real(a->attention_share) : (r.request.amdahl.share ? real(*r.request.amdahl.share) : Json(nullptr));
+  out["attention_share"] =
+      a ? real(a->attention_share) : (r.request.amdahl.share ? real(*r.request.amdahl.share) : Json(nullptr));
   out["attention_speedup"] = a ? real(a->attention_speedup) : Json(nullptr);
   out["attention_speedup_from"] = a ? Json(r.amdahl_speedup_from) : Json(nullptr);
   out["end_to_end_speedup"] = a ? real(a->end_to_end_speedup) : Json(nullptr);
@@ -249,8 +274,13 @@ Json amdahl_json(const RunResult& r) {
 nlohmann::ordered_json run_to_json(const RunResult& r, const std::vector<std::string>& argv) {
   Json out;
   out["schema_version"] = kSchemaVersion;
-  out["meta"] = {{"tool", "hbmscope"}, {"version", hbmscope_version()}, {"git", hbmscope_git_revision()}, {"argv", argv}, {"gpu_driver", nullptr},
-                 {"device", r.device.present ? Json(r.device.name) : Json(nullptr)}, {"device_reason", r.device.present ? Json(nullptr) : Json(r.device.reason)},
+  out["meta"] = {{"tool", "hbmscope"},
+                 {"version", hbmscope_version()},
+                 {"git", hbmscope_git_revision()},
+                 {"argv", argv},
+                 {"gpu_driver", nullptr},
+                 {"device", r.device.present ? Json(r.device.name) : Json(nullptr)},
+                 {"device_reason", r.device.present ? Json(nullptr) : Json(r.device.reason)},
                  {"seed", r.request.seed}};
   out["shape"] = shape_to_json(r.request.shape);
   out["shape"]["pass"] = r.request.pass;
@@ -261,8 +291,13 @@ nlohmann::ordered_json run_to_json(const RunResult& r, const std::vector<std::st
   out["paper"] = paper_json(r);
   out["comparison"] = Json::array();
   for (const Comparison& c : r.comparisons) {
-    out["comparison"].push_back({{"of", c.of}, {"to", c.to}, {"boundary", name(c.boundary)}, {"traffic_ratio", real(c.traffic_ratio)},
-                                 {"speedup_predicted", c.speedup_predicted ? real(*c.speedup_predicted) : Json(nullptr)}, {"speedup_measured", nullptr}});
+    out["comparison"].push_back(
+        {{"of", c.of},
+         {"to", c.to},
+         {"boundary", name(c.boundary)},
+         {"traffic_ratio", real(c.traffic_ratio)},
+         {"speedup_predicted", c.speedup_predicted ? real(*c.speedup_predicted) : Json(nullptr)},
+         {"speedup_measured", nullptr}});
   }
   out["amdahl"] = amdahl_json(r);
   out["warnings"] = r.warnings;

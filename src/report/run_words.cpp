@@ -9,7 +9,9 @@
 namespace hbmscope {
 namespace {
 
-std::string plural(std::int64_t n, std::string_view one, std::string_view many) { return fmt::format("{} {}", text::integer(n), n == 1 ? one : many); }
+std::string plural(std::int64_t n, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", text::integer(n), n == 1 ? one : many);
+}
 
 std::string mask_words(const AttentionShape& s) {
   const Mask& m = s.mask;
@@ -20,7 +22,8 @@ std::string mask_words(const AttentionShape& s) {
     words = fmt::format("window of {} keys before and {} after", edge(m.window_left), edge(m.window_right));
   }
   // The alignment makes no difference to a square shape.
-  if (m.kind() != "none" && s.seqlen_q != s.seqlen_kv) words += m.alignment == Alignment::bottom_right ? ", bottom-right" : ", top-left";
+  if (m.kind() != "none" && s.seqlen_q != s.seqlen_kv)
+    words += m.alignment == Alignment::bottom_right ? ", bottom-right" : ", top-left";
   if (!s.kv_lengths.empty()) words += ", key padding";
   return words;
 }
@@ -31,8 +34,9 @@ std::string shape_words(const AttentionShape& s, std::string_view pass) {
   std::string words = fmt::format("{}, batch {}, ", pass, text::integer(s.batch));
   words += plural(s.num_heads, "head", "heads");
   if (s.num_kv_heads != s.num_heads) words += fmt::format(" over {}", plural(s.num_kv_heads, "kv head", "kv heads"));
-  words += s.seqlen_q == s.seqlen_kv ? fmt::format(", N {}", text::integer(s.seqlen_q))
-                                     : fmt::format(", {} x {}", plural(s.seqlen_q, "query", "queries"), plural(s.seqlen_kv, "key", "keys"));
+  words += s.seqlen_q == s.seqlen_kv
+               ? fmt::format(", N {}", text::integer(s.seqlen_q))
+               : fmt::format(", {} x {}", plural(s.seqlen_q, "query", "queries"), plural(s.seqlen_kv, "key", "keys"));
   words += fmt::format(", d {}", s.head_dim);
   if (s.head_dim_v != s.head_dim) words += fmt::format(", d_v {}", s.head_dim_v);
   return words + fmt::format(", {}, {}", info(s.dtype).name, mask_words(s));
@@ -41,8 +45,16 @@ std::string shape_words(const AttentionShape& s, std::string_view pass) {
 std::string filled_in(std::string_view formula, const AttentionShape& s, const TilePlan& plan) {
   const std::array<std::int64_t, 2> gemm = plan.gemm_tile.value_or(kDefaultGemmTile);
   const std::map<std::string, std::int64_t, std::less<>> values{
-      {"N", s.seqlen_q},  {"Nq", s.seqlen_q},    {"Nk", s.seqlen_kv},    {"d", s.head_dim},         {"e", s.element_bytes()},
-      {"Br", plan.block_q}, {"Bc", plan.block_kv}, {"S", plan.num_kv_splits}, {"bm", gemm[0]}, {"bn", gemm[1]},
+      {"N", s.seqlen_q},
+      {"Nq", s.seqlen_q},
+      {"Nk", s.seqlen_kv},
+      {"d", s.head_dim},
+      {"e", s.element_bytes()},
+      {"Br", plan.block_q},
+      {"Bc", plan.block_kv},
+      {"S", plan.num_kv_splits},
+      {"bm", gemm[0]},
+      {"bn", gemm[1]},
       {"T_c", plan.block_kv > 0 ? (s.seqlen_kv + plan.block_kv - 1) / plan.block_kv : 0}};
   // The explanation after a comma defines a symbol and stays out.
   formula = formula.substr(0, formula.find(", "));
@@ -52,7 +64,9 @@ std::string filled_in(std::string_view formula, const AttentionShape& s, const T
     const char c = formula[i];
     if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
       std::size_t end = i;
-      while (end < formula.size() && (std::isalnum(static_cast<unsigned char>(formula[end])) != 0 || formula[end] == '_')) ++end;
+      while (end < formula.size() &&
+             (std::isalnum(static_cast<unsigned char>(formula[end])) != 0 || formula[end] == '_'))
+        ++end;
       const std::string_view word = formula.substr(i, end - i);
       if (after_value) out += "x ";
       const auto value = values.find(word);

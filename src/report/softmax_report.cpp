@@ -100,8 +100,7 @@ Table normalised_table(const SoftmaxReport& report) {
                       decimals(step.merged.o), decimals(step.merged.lse)});
   }
   t.notes.emplace_back("Each block has a softmax of its own: o = sum of e^(s - m) v / l, LSE = m + ln l.");
-  t.notes.emplace_back(
-      "Merged: w before = e^(LSE before - merged LSE), w block = e^(its LSE - merged LSE); their sum is 1.");
+  t.notes.emplace_back("Merged: w before = e^(LSE before - merged LSE), w block = e^(its LSE - merged LSE); sum 1.");
   return t;
 }
 

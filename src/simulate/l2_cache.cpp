@@ -9,7 +9,8 @@ namespace {
 constexpr int kHeadBits = 21, kRowBits = 19, kColumnBits = 19;
 static_assert(kTileKeyHeadShift == kRowBits + kColumnBits);
 
-/// Keys are packed fields that count up one by one; one multiplication alone would leave them in long runs (this is the finaliser of SplitMix64).
+/// Keys are packed fields that count up one by one; one multiplication alone would leave them in long runs (this is the
+/// finaliser of SplitMix64).
 std::size_t scatter(std::uint64_t key) {
   key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9u;
   key = (key ^ (key >> 27)) * 0x94D049BB133111EBu;
@@ -22,14 +23,17 @@ std::uint64_t tile_key(const TileId& tile) {
   const auto head = static_cast<std::uint64_t>(tile.batch_head);
   const auto row = static_cast<std::uint64_t>(tile.row), column = static_cast<std::uint64_t>(tile.column);
   if ((head >> kHeadBits) != 0 || (row >> kRowBits) != 0 || (column >> kColumnBits) != 0) {
-    throw Error(ErrorKind::usage, "the L2 simulation takes up to 2^21 heads and 2^19 tiles along a sequence", "take larger tiles, or --engine model");
+    throw Error(ErrorKind::usage, "the L2 simulation takes up to 2^21 heads and 2^19 tiles along a sequence",
+                "take larger tiles, or --engine model");
   }
   return (((static_cast<std::uint64_t>(tile.tensor) << kHeadBits | head) << kRowBits | row) << kColumnBits) | column;
 }
 
 L2Cache::L2Cache(Bytes capacity) : capacity_(capacity.value()), buckets_(1 << 12, kNone) {}
 
-std::size_t L2Cache::bucket_of(std::uint64_t key) const { return scatter(key) & (buckets_.size() - 1); }
+std::size_t L2Cache::bucket_of(std::uint64_t key) const {
+  return scatter(key) & (buckets_.size() - 1);
+}
 
 bool L2Cache::look_up(std::uint64_t key, const TileRequest& r) {
   if (r.bytes > capacity_) {
@@ -61,7 +65,8 @@ void L2Cache::insert(std::uint64_t key, const TileRequest& r, std::size_t bucket
     index = free_.back();
     free_.pop_back();
   }
-  entries_[index] = {key, r.bytes, kNone, kNone, buckets_[bucket], static_cast<std::uint32_t>(bucket), r.tensor, r.store};
+  entries_[index] = {key,      r.bytes, kNone, kNone, buckets_[bucket], static_cast<std::uint32_t>(bucket),
+                     r.tensor, r.store};
   buckets_[bucket] = index;
   push_front(index);
   used_ += r.bytes;

@@ -20,15 +20,17 @@ struct TileRequest {
   bool store;
 };
 
-/// An L2 that holds whole tiles, evicts the least recently used, allocates on loads and stores, and writes a dirty tile back when it leaves.
-/// A store fetches nothing: tiles are written whole. A tile larger than the cache passes through it.
+/// An L2 that holds whole tiles, evicts the least recently used, allocates on loads and stores, and writes a dirty tile
+/// back when it leaves. A store fetches nothing: tiles are written whole. A tile larger than the cache passes through
+/// it.
 class L2Cache {
  public:
   explicit L2Cache(Bytes capacity);
 
   /// Asks for tile `key`, in all else like `r`. False for a load that had to go to HBM.
   bool request(std::uint64_t key, const TileRequest& r) {
-    // The last two tiles asked for are the newest already, so asking for them again changes nothing: this is what CTAs in step do.
+    // The last two tiles asked for are the newest already, so asking for them again changes nothing: this is what CTAs
+    // in step do.
     if (!r.store && (key == newest_ || key == second_newest_)) return true;
     return look_up(key, r);
   }

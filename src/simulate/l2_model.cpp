@@ -12,11 +12,11 @@ namespace {
 struct Slot {
   std::int64_t cta = -1, pass = 0;
   const TileTrace* trace = nullptr;
-  TileTrace own_trace;                         ///< where heads are not alike
+  TileTrace own_trace;                          ///< where heads are not alike
   std::uint64_t head_key = 0, kv_head_key = 0;  ///< added to the trace's keys
-  std::size_t steps = 0;                       ///< place in the trace
+  std::size_t steps = 0;                        ///< place in the trace
   std::int64_t repeat = 0;
-  double debt = 0;                             ///< time lost to HBM, in steps
+  double debt = 0;  ///< time lost to HBM, in steps
   [[nodiscard]] bool busy() const { return cta >= 0; }
 };
 
@@ -37,7 +37,11 @@ std::int64_t cta_at(std::int64_t n, const KernelWalk& kernel, CtaOrder order) {
 class KernelRun {
  public:
   KernelRun(const KernelWalk& kernel, CtaOrder order, std::int64_t places, Pace pace, L2Cache& cache)
-      : kernel_(kernel), order_(order), pace_(pace), cache_(cache), slots_(static_cast<std::size_t>(std::min(places, kernel.num_ctas))) {
+      : kernel_(kernel),
+        order_(order),
+        pace_(pace),
+        cache_(cache),
+        slots_(static_cast<std::size_t>(std::min(places, kernel.num_ctas))) {
     const std::int64_t traces = kernel.tiles_per_head * kernel.passes_per_cta;
     if (kernel.heads_per_kv > 0 && kernel.num_ctas > kernel.tiles_per_head && traces <= kMaxSharedTraces) {
       shared_.assign(static_cast<std::size_t>(traces), TileTrace(true));
@@ -145,7 +149,8 @@ class KernelRun {
     const TileTrace::Steps& steps = slot.trace->steps()[slot.steps];
     for (std::uint32_t i = steps.begin; i < steps.end; ++i) {
       const TileTrace::Request& r = slot.trace->request(i);
-      const std::uint64_t moved = static_cast<std::uint64_t>(slot.repeat) * r.key_stride + (r.per_kv_head ? slot.kv_head_key : slot.head_key);
+      const std::uint64_t moved =
+          static_cast<std::uint64_t>(slot.repeat) * r.key_stride + (r.per_kv_head ? slot.kv_head_key : slot.head_key);
       hit = cache_.request(r.first.key + moved, r.first) && hit;
     }
     if (!hit && pace_ == Pace::coupled) slot.debt += kMissStall;
@@ -209,17 +214,22 @@ Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const 
   // A run of `units` CTAs in grid order begins anywhere in a head.
   const std::int64_t heads_in_flight = std::min(heads, units < 2 ? 1 : (units - 2) / kernel.tiles_per_head + 2);
   const std::int64_t heads_per_kv = std::max<std::int64_t>(1, heads / (shape.batch * shape.num_kv_heads));
-  const std::int64_t kv_heads = std::min(shape.batch * shape.num_kv_heads, heads_per_kv == 1 ? heads_in_flight : (heads_in_flight - 2) / heads_per_kv + 2);
-  return Count(std::max<std::int64_t>(1, kv_heads)) * (Count(shape.seqlen_kv) * Count(shape.head_dim + shape.head_dim_v) * Bytes(shape.element_bytes()));
+  const std::int64_t kv_heads = std::min(
+      shape.batch * shape.num_kv_heads, heads_per_kv == 1 ? heads_in_flight : (heads_in_flight - 2) / heads_per_kv + 2);
+  return Count(std::max<std::int64_t>(1, kv_heads)) *
+         (Count(shape.seqlen_kv) * Count(shape.head_dim + shape.head_dim_v) * Bytes(shape.element_bytes()));
 }
 
-L2Estimate estimate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config, const std::function<void(std::int64_t)>& progress) {
-  const bool pace_matters = std::any_of(kernels.begin(), kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
+L2Estimate estimate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config,
+                       const std::function<void(std::int64_t)>& progress) {
+  const bool pace_matters =
+      std::any_of(kernels.begin(), kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
   const bool all_paces = pace_matters && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
   std::array<std::future<L2Result>, kPaces.size()> runs;
   for (const Pace pace : kPaces) {
     if (!all_paces && pace != Pace::coupled) continue;
-    runs[static_cast<std::size_t>(pace)] = std::async(std::launch::async, [&, pace] { return simulate_l2(kernels, order, config, pace, progress); });
+    runs[static_cast<std::size_t>(pace)] =
+        std::async(std::launch::async, [&, pace] { return simulate_l2(kernels, order, config, pace, progress); });
   }
   L2Estimate estimate;
   for (const Pace pace : kPaces) {

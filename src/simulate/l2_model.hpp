@@ -10,13 +10,17 @@ namespace hbmscope {
 
 /// How the CTAs that are resident at one time advance past each other. No GPU states it, so all three are simulated.
 enum class Pace : std::uint8_t {
-  lockstep,  ///< waves: all resident CTAs start together and take one step each a round; the next wave starts when all are done
-  coupled,   ///< a CTA that ends makes room for the next of the grid at once, and a step that goes to HBM takes kMissStall longer: who runs ahead waits for
-             ///< HBM, and who follows finds the tiles in L2 and catches up. The central value.
-  apart,     ///< as coupled, but nothing holds CTAs together: every step takes the same time, and those that started apart stay apart
+  lockstep,  ///< waves: all resident CTAs start together and take one step each a round; the next wave starts when all
+             ///< are done
+  coupled,   ///< a CTA that ends makes room for the next of the grid at once, and a step that goes to HBM takes
+            ///< kMissStall longer: who runs ahead waits for HBM, and who follows finds the tiles in L2 and catches up.
+            ///< The central value.
+  apart,  ///< as coupled, but nothing holds CTAs together: every step takes the same time, and those that started apart
+          ///< stay apart
 };
 inline constexpr std::array<Pace, 3> kPaces{Pace::lockstep, Pace::coupled, Pace::apart};
-/// Assumed, one value for every GPU and shape: most of the latency of HBM hides behind the double-buffered loads of a kernel.
+/// Assumed, one value for every GPU and shape: most of the latency of HBM hides behind the double-buffered loads of a
+/// kernel.
 inline constexpr double kMissStall = 0.1;
 
 constexpr std::string_view name(Pace pace) {
@@ -25,31 +29,34 @@ constexpr std::string_view name(Pace pace) {
 }
 
 struct L2Config {
-  Bytes capacity;                   ///< effective; 0: no L2, so that l2_hbm is sm_l2
-  bool warm = false;                ///< the same kernels ran just before, and the last dirty tiles are left to the next run
+  Bytes capacity;     ///< effective; 0: no L2, so that l2_hbm is sm_l2
+  bool warm = false;  ///< the same kernels ran just before, and the last dirty tiles are left to the next run
   std::int64_t num_sms = 0;
-  std::int64_t smem_per_sm = 0;     ///< bytes
+  std::int64_t smem_per_sm = 0;       ///< bytes
   std::int64_t registers_per_sm = 0;  ///< bytes
 };
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm);
 
-/// CTAs of `kernel` that run at one time on the whole GPU, in units of its clusters: as many an SM as SMEM, registers and 8 CTAs of 256 threads allow.
+/// CTAs of `kernel` that run at one time on the whole GPU, in units of its clusters: as many an SM as SMEM, registers
+/// and 8 CTAs of 256 threads allow.
 std::int64_t resident_units(const KernelWalk& kernel, const L2Config& config);
 
 struct L2Result {
-  std::vector<StageTraffic> stages;  ///< at l2_hbm; what a stage leaves dirty is written back in a later one, or in the last
+  std::vector<StageTraffic>
+      stages;  ///< at l2_hbm; what a stage leaves dirty is written back in a later one, or in the last
   Traffic traffic{Boundary::l2_hbm};
   std::vector<StageTraffic> requested;  ///< at sm_l2: what the SMs asked for on the way
 };
 
-/// Plays the kernels' tile requests against an L2, one pace. `progress`, if given, is called now and then with the number of requests so far and ends the
-/// simulation by throwing.
+/// Plays the kernels' tile requests against an L2, one pace. `progress`, if given, is called now and then with the
+/// number of requests so far and ends the simulation by throwing.
 L2Result simulate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config, Pace pace,
                      const std::function<void(std::int64_t)>& progress = {});
 
 /// Tiles that walking these kernels looks at, live or not: what a simulation costs.
 std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels);
-/// Where CTAs share no streams, or beyond the first limit, only the central pace is simulated, beyond the second nothing is.
+/// Where CTAs share no streams, or beyond the first limit, only the central pace is simulated, beyond the second
+/// nothing is.
 inline constexpr std::int64_t kMaxTilesForAllPaces = 100'000'000;
 inline constexpr std::int64_t kMaxTilesSimulated = 2'000'000'000;
 
@@ -66,6 +73,7 @@ struct L2Estimate {
   std::vector<PaceTotal> paces;
 };
 /// Simulates each pace on a thread of its own. `progress` is called from all of them.
-L2Estimate estimate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config, const std::function<void(std::int64_t)>& progress = {});
+L2Estimate estimate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config,
+                       const std::function<void(std::int64_t)>& progress = {});
 
 }  // namespace hbmscope

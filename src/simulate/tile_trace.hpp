@@ -5,7 +5,8 @@
 
 namespace hbmscope {
 
-/// What one pass of a CTA asks for, with steps that repeat stored once: a loop over key tiles asks for the same tiles again, each one further on.
+/// What one pass of a CTA asks for, with steps that repeat stored once: a loop over key tiles asks for the same tiles
+/// again, each one further on.
 class TileTrace : public TileListener {
  public:
   struct Request {

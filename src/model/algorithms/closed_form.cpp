@@ -1,18 +1,23 @@
 #include "model/algorithms/closed_form.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace hbmscope::closed {
 namespace {
 
+/// A second or two of counting.
+constexpr std::int64_t kMaxQueryTiles = std::int64_t{1} << 29;
+
 /// Totals of one head and one batch entry; 128 bits wide, so that only the final sums need a check.
 struct HeadSums {
   WideInt row_passes = 0, live_rows = 0, key_passes = 0, tiles = 0, split_rows = 0;
-  std::int64_t first_tile = 0, last_tile = -1;  ///< the key tiles that any query tile meets; a band leaves no gap between them
+  std::int64_t first_tile = 0,
+               last_tile = -1;  ///< the key tiles that any query tile meets; a band leaves no gap between them
 };
 
-HeadSums sum_head(const AttentionShape& s, std::int64_t keys, std::int64_t block_q, std::int64_t block_kv, std::int64_t pack,
-                  std::int64_t tiles_per_split) {
+HeadSums sum_head(const AttentionShape& s, std::int64_t keys, std::int64_t block_q, std::int64_t block_kv,
+                  std::int64_t pack, std::int64_t tiles_per_split) {
   HeadSums sums;
   const std::int64_t rows = s.seqlen_q * pack;
   const std::int64_t reach = s.seqlen_q + s.seqlen_kv;
@@ -43,9 +48,17 @@ HeadSums sum_head(const AttentionShape& s, std::int64_t keys, std::int64_t block
 
 }  // namespace
 
-Count ceil_div(Count a, Count b) { return Count(a.value() / b.value() + (a.value() % b.value() != 0 ? 1 : 0)); }
+Count ceil_div(Count a, Count b) {
+  return Count(a.value() / b.value() + (a.value() % b.value() != 0 ? 1 : 0));
+}
 
-TileSums tile_sums(const AttentionShape& shape, std::int64_t block_q, std::int64_t block_kv, std::int64_t pack, std::int64_t tiles_per_split) {
+TileSums tile_sums(const AttentionShape& shape, std::int64_t block_q, std::int64_t block_kv, std::int64_t pack,
+                   std::int64_t tiles_per_split) {
+  const std::int64_t query_tiles = narrow(static_cast<WideInt>(shape.seqlen_q) * pack).value() / block_q;
+  if (query_tiles > kMaxQueryTiles) {
+    throw Error(ErrorKind::usage, std::to_string(query_tiles) + " query tiles a head are more than are counted",
+                "take larger query tiles, or a shorter sequence");
+  }
   TileSums total;
   const auto add = [&](Count entries, std::int64_t keys) {
     const HeadSums head = sum_head(shape, keys, block_q, block_kv, pack, tiles_per_split);
@@ -55,7 +68,8 @@ TileSums tile_sums(const AttentionShape& shape, std::int64_t block_q, std::int64
     total.tiles += entries * narrow(head.tiles);
     total.split_rows += entries * narrow(head.split_rows);
     if (head.last_tile >= 0) {
-      total.touched_keys += entries * Count(std::min(keys, (head.last_tile + 1) * block_kv) - head.first_tile * block_kv);
+      total.touched_keys +=
+          entries * Count(std::min(keys, (head.last_tile + 1) * block_kv) - head.first_tile * block_kv);
     }
   };
   if (shape.kv_lengths.empty()) {
@@ -66,12 +80,15 @@ TileSums tile_sums(const AttentionShape& shape, std::int64_t block_q, std::int64
   return total;
 }
 
-FlopCount count_flops(const AttentionShape& shape, Count per_pair, Count per_pair_padded, Count tiles, std::int64_t block_q, std::int64_t block_kv) {
+FlopCount count_flops(const AttentionShape& shape, Count per_pair, Count per_pair_padded, Count tiles,
+                      std::int64_t block_q, std::int64_t block_kv) {
   const Count pairs = live_pairs(shape);
   const Count executed = tiles * Count(block_q) * Count(block_kv) * per_pair_padded;
   return {Flop((pairs * per_pair).value()), Flop(executed.value()), pairs};
 }
 
-Count padded(std::int64_t head_dim) { return Count((head_dim + 15) / 16 * 16); }
+Count padded(std::int64_t head_dim) {
+  return Count((head_dim + 15) / 16 * 16);
+}
 
 }  // namespace hbmscope::closed

@@ -5,8 +5,9 @@
 namespace hbmscope {
 namespace {
 
-// FlashAttention, Algorithm 1: one CTA a head walks the key tiles (outer) and, for each, all query tiles (inner). Every visit re-reads and re-writes
-// the query tile's O, l and m. The released kernels keep one LSE and an fp32 Otmp between visits instead, and initialise nothing.
+// FlashAttention, Algorithm 1: one CTA a head walks the key tiles (outer) and, for each, all query tiles (inner). Every
+// visit re-reads and re-writes the query tile's O, l and m. The released kernels keep one LSE and an fp32 Otmp between
+// visits instead, and initialise nothing.
 std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   using namespace loops;
   const std::int64_t e = s.element_bytes();
@@ -27,7 +28,9 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
     const std::int64_t kv = kv_batch_head(s, at.batch, at.head);
     const std::int64_t valid = s.keys_of(at.batch);
     const Rows c = keys[pass];
-    const auto meets = [&](const Rows& q, std::int64_t j) { return j >= 0 && j < keys.count() && live(s, q.first, q.last, keys[j], valid); };
+    const auto meets = [&](const Rows& q, std::int64_t j) {
+      return j >= 0 && j < keys.count() && live(s, q.first, q.last, keys[j], valid);
+    };
     to.load({Tensor::K, kv, c.index}, bytes(c.count(), s.head_dim, e));
     to.load({Tensor::V, kv, c.index}, bytes(c.count(), s.head_dim_v, e));
     for (const Rows q : queries) {
@@ -42,7 +45,8 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
         to.store({Tensor::l, at.batch_head, q.index}, statistic);
         to.store({Tensor::m, at.batch_head, q.index}, statistic);
       } else {
-        // A band is seen without a gap, so the first visit is the one whose left neighbour is dead, the last the one whose right neighbour is.
+        // A band is seen without a gap, so the first visit is the one whose left neighbour is dead, the last the one
+        // whose right neighbour is.
         const bool first_visit = !meets(q, c.index - 1);
         const bool last_visit = !meets(q, c.index + 1);
         if (!first_visit) {
@@ -65,12 +69,15 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   kernel.smem_bytes = (plan.block_q + plan.block_kv) * (s.head_dim + s.head_dim_v) * e;  // Q_i and O_i, K_j and V_j
   kernel.register_bytes = register_bytes(plan.block_q, plan.block_kv, s.head_dim_v);
   std::vector<KernelWalk> kernels;
-  if (paper) kernels.push_back({"init", s.batch * s.num_heads * queries.count(), 1, initialise, queries.count(), heads_per_kv(s, 1)});
+  if (paper)
+    kernels.push_back(
+        {"init", s.batch * s.num_heads * queries.count(), 1, initialise, queries.count(), heads_per_kv(s, 1)});
   kernels.push_back(kernel);
   return kernels;
 }
 
-// K and V once; Q, O and the statistics once a visit: with T_c = ceil(Nk/Bc) passes over a full mask, about 3 N d T_c elements, the paper's Theta(N^2 d^2 / M).
+// K and V once; Q, O and the statistics once a visit: with T_c = ceil(Nk/Bc) passes over a full mask, about 3 N d T_c
+// elements, the paper's Theta(N^2 d^2 / M).
 std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePlan& plan) {
   const closed::Sizes n(shape);
   const closed::TileSums tile = closed::tile_sums(shape, plan.block_q, plan.block_kv);
@@ -103,7 +110,8 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const Count tiles = Count(s.num_heads) * closed::tile_sums(s, plan.block_q, plan.block_kv).tiles;
-  return closed::count_flops(s, Count(2 * (s.head_dim + s.head_dim_v)), Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles,
+  return closed::count_flops(s, Count(2 * (s.head_dim + s.head_dim_v)),
+                             Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles,
                              plan.block_q, plan.block_kv);
 }
 
@@ -114,7 +122,8 @@ constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::varia
 const Algorithm kFlashV1{
     .name = "flash_v1",
     .summary = "KV outer, O re-read and re-written",
-    .reference = "FlashAttention, arXiv 2205.14135, Algorithm 1; variant released: the first public CUDA kernels of May 2022",
+    .reference =
+        "FlashAttention, arXiv 2205.14135, Algorithm 1; variant released: the first public CUDA kernels of May 2022",
     .formula = "2 Nk d e + T_c (3 Nq d e + 16 Nq) + Nq d e + 8 Nq, T_c = ceil(Nk/Bc)",
     .pass = Pass::forward,
     .plan_keys = kKeys,

@@ -5,8 +5,9 @@
 namespace hbmscope {
 namespace {
 
-// FlashAttention, Algorithm 4: key tiles outer, query tiles inner; dK_j and dV_j stay on chip, dQ_i goes through HBM at each visit. The released kernels read
-// O on a row's first visit only, keep D = rowsum(dO * O) from then on, and hold dQ in fp32 between visits.
+// FlashAttention, Algorithm 4: key tiles outer, query tiles inner; dK_j and dV_j stay on chip, dQ_i goes through HBM at
+// each visit. The released kernels read O on a row's first visit only, keep D = rowsum(dO * O) from then on, and hold
+// dQ in fp32 between visits.
 std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   using namespace loops;
   const std::int64_t e = s.element_bytes();
@@ -30,7 +31,9 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
     const std::int64_t kv = kv_batch_head(s, at.batch, at.head);
     const std::int64_t valid = s.keys_of(at.batch);
     const Rows c = keys[pass];
-    const auto meets = [&](const Rows& q, std::int64_t j) { return j >= 0 && j < keys.count() && live(s, q.first, q.last, keys[j], valid); };
+    const auto meets = [&](const Rows& q, std::int64_t j) {
+      return j >= 0 && j < keys.count() && live(s, q.first, q.last, keys[j], valid);
+    };
     to.load({Tensor::K, kv, c.index}, bytes(c.count(), s.head_dim, e));
     to.load({Tensor::V, kv, c.index}, bytes(c.count(), s.head_dim_v, e));
     for (const Rows q : queries) {
@@ -70,7 +73,8 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   };
 
   KernelWalk kernel{"fused", s.batch * s.num_heads, keys.count(), fused, 1, heads_per_kv(s, 1), queries.count()};
-  kernel.smem_bytes = (2 * plan.block_q + 2 * plan.block_kv) * (s.head_dim + s.head_dim_v) * e;  // Q, dQ, O, dO and K, V, dK, dV
+  kernel.smem_bytes =
+      (2 * plan.block_q + 2 * plan.block_kv) * (s.head_dim + s.head_dim_v) * e;  // Q, dQ, O, dO and K, V, dK, dV
   kernel.register_bytes = register_bytes(plan.block_q, plan.block_kv, s.head_dim_v);
   std::vector<KernelWalk> kernels;
   if (paper) {
@@ -120,9 +124,10 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const closed::Sizes n(s);
   const Count tiles = n.H * closed::tile_sums(s, plan.block_q, plan.block_kv).tiles;
-  return closed::count_flops(s, Count(2) * (Count(3) * n.d + Count(2) * n.dv),
-                             Count(2) * (Count(3) * closed::padded(s.head_dim) + Count(2) * closed::padded(s.head_dim_v)), tiles, plan.block_q,
-                             plan.block_kv);
+  return closed::count_flops(
+      s, Count(2) * (Count(3) * n.d + Count(2) * n.dv),
+      Count(2) * (Count(3) * closed::padded(s.head_dim) + Count(2) * closed::padded(s.head_dim_v)), tiles, plan.block_q,
+      plan.block_kv);
 }
 
 constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::variant};
@@ -132,7 +137,8 @@ constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::varia
 const Algorithm kFlashV1Bwd{
     .name = "flash_v1_bwd",
     .summary = "KV outer, dQ re-read and re-written",
-    .reference = "FlashAttention, arXiv 2205.14135, Algorithm 4; variant released: the first public CUDA kernels of May 2022",
+    .reference =
+        "FlashAttention, arXiv 2205.14135, Algorithm 4; variant released: the first public CUDA kernels of May 2022",
     .formula = "6 Nk d e + T_c (5 Nq d e + 8 Nq) + Nq d e, T_c = ceil(Nk/Bc)",
     .pass = Pass::backward,
     .plan_keys = kKeys,

@@ -6,8 +6,8 @@
 
 namespace hbmscope {
 
-// The loop nest of FlashAttention-2, Algorithm 1: a CTA owns a query tile, keeps O, l and m on chip, and streams K and V past it.
-// A cluster of CTAs walks together and receives each K and V tile from one multicast.
+// The loop nest of FlashAttention-2, Algorithm 1: a CTA owns a query tile, keeps O, l and m on chip, and streams K and
+// V past it. A cluster of CTAs walks together and receives each K and V tile from one multicast.
 std::vector<KernelWalk> walk_flash_v2(const AttentionShape& s, const TilePlan& plan, std::int64_t pack) {
   using namespace loops;
   const std::int64_t e = s.element_bytes();
@@ -50,14 +50,15 @@ std::vector<KernelWalk> walk_flash_v2(const AttentionShape& s, const TilePlan& p
   return {kernel};
 }
 
-// Q once, O and LSE once; K and V once for each query tile (each cluster of them) that meets their tile: 2 ceil(Nq/Br) Nk d e + 2 Nq d e + 4 Nq
-// without a mask. A cluster of c tiles meets what one tile of c Br rows meets.
+// Q once, O and LSE once; K and V once for each query tile (each cluster of them) that meets their tile: 2 ceil(Nq/Br)
+// Nk d e + 2 Nq d e + 4 Nq without a mask. A cluster of c tiles meets what one tile of c Br rows meets.
 std::vector<StageTraffic> close_flash_v2(const AttentionShape& shape, const TilePlan& plan, std::int64_t pack) {
   const closed::Sizes n(shape);
   const Count heads(shape.num_heads / pack);
   const closed::TileSums tile = closed::tile_sums(shape, plan.block_q, plan.block_kv, pack);
-  const Count key_passes =
-      plan.cluster == 1 ? tile.key_passes : closed::tile_sums(shape, plan.block_q * plan.cluster, plan.block_kv, pack).key_passes;
+  const Count key_passes = plan.cluster == 1
+                               ? tile.key_passes
+                               : closed::tile_sums(shape, plan.block_q * plan.cluster, plan.block_kv, pack).key_passes;
   Traffic t(Boundary::sm_l2);
   t.read(Tensor::Q, heads * tile.live_rows * n.d * n.e);
   t.read(Tensor::K, heads * key_passes * n.d * n.e);
@@ -69,18 +70,24 @@ std::vector<StageTraffic> close_flash_v2(const AttentionShape& shape, const Tile
 
 namespace {
 
-std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) { return walk_flash_v2(s, plan, pack_of(s, plan, false)); }
+std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
+  return walk_flash_v2(s, plan, pack_of(s, plan, false));
+}
 
-std::vector<StageTraffic> closed_form(const AttentionShape& s, const TilePlan& plan) { return close_flash_v2(s, plan, pack_of(s, plan, false)); }
+std::vector<StageTraffic> closed_form(const AttentionShape& s, const TilePlan& plan) {
+  return close_flash_v2(s, plan, pack_of(s, plan, false));
+}
 
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const std::int64_t pack = pack_of(s, plan, false);
   const Count tiles = Count(s.num_heads / pack) * closed::tile_sums(s, plan.block_q, plan.block_kv, pack).tiles;
-  return closed::count_flops(s, Count(2 * (s.head_dim + s.head_dim_v)), Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles,
+  return closed::count_flops(s, Count(2 * (s.head_dim + s.head_dim_v)),
+                             Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles,
                              plan.block_q, plan.block_kv);
 }
 
-constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::pack_gqa, PlanKey::cluster, PlanKey::order, PlanKey::stages};
+constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::pack_gqa,
+                             PlanKey::cluster, PlanKey::order,    PlanKey::stages};
 
 }  // namespace
 

@@ -3,7 +3,8 @@
 
 namespace hbmscope {
 
-/// flash_v2's loop nest and algebra for tiles of `pack` stacked query heads; split_kv with one split is the same kernel.
+/// flash_v2's loop nest and algebra for tiles of `pack` stacked query heads; split_kv with one split is the same
+/// kernel.
 std::vector<KernelWalk> walk_flash_v2(const AttentionShape& shape, const TilePlan& plan, std::int64_t pack);
 std::vector<StageTraffic> close_flash_v2(const AttentionShape& shape, const TilePlan& plan, std::int64_t pack);
 

@@ -5,8 +5,9 @@
 namespace hbmscope {
 namespace {
 
-// FlashAttention-2, Algorithm 2, as released: a preprocess kernel writes D and zeroes dQacc; in the main kernel a CTA owns a key tile, keeps dK and dV on
-// chip and adds its part of dQ atomically; dK and dV of a GQA group are summed, and dQacc is converted.
+// FlashAttention-2, Algorithm 2, as released: a preprocess kernel writes D and zeroes dQacc; in the main kernel a CTA
+// owns a key tile, keeps dK and dV on chip and adds its part of dQ atomically; dK and dV of a GQA group are summed, and
+// dQacc is converted.
 std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   using namespace loops;
   const std::int64_t e = s.element_bytes();
@@ -43,7 +44,8 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
       to.load({Tensor::dO, at.batch_head, q.index}, bytes(q.count(), s.head_dim_v, e));
       to.load({Tensor::LSE, at.batch_head, q.index}, bytes(q.count(), 1, kStatisticBytes));
       to.load({Tensor::D, at.batch_head, q.index}, bytes(q.count(), 1, kStatisticBytes));
-      if (atomics_read) to.load({Tensor::dQacc, at.batch_head, q.index}, bytes(q.count(), s.head_dim, kAccumulatorBytes));
+      if (atomics_read)
+        to.load({Tensor::dQacc, at.batch_head, q.index}, bytes(q.count(), s.head_dim, kAccumulatorBytes));
       to.store({Tensor::dQacc, at.batch_head, q.index}, bytes(q.count(), s.head_dim, kAccumulatorBytes));
       to.step();
     }
@@ -72,8 +74,9 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
 
   KernelWalk main{"fused", heads * keys.count(), 1, fused, keys.count(), heads_per_kv(s, 1), queries.count()};
   main.shares_streams = true;
-  main.smem_bytes = (plan.block_kv * (s.head_dim + s.head_dim_v) + plan.block_q * (s.head_dim + s.head_dim_v)) * e;  // K, V and Q, dO
-  main.register_bytes = register_bytes(plan.block_kv, plan.block_q, s.head_dim + s.head_dim_v);                     // dK and dV
+  main.smem_bytes =
+      (plan.block_kv * (s.head_dim + s.head_dim_v) + plan.block_q * (s.head_dim + s.head_dim_v)) * e;  // K, V and Q, dO
+  main.register_bytes = register_bytes(plan.block_kv, plan.block_q, s.head_dim + s.head_dim_v);        // dK and dV
   std::vector<KernelWalk> kernels{{"preprocess", heads * queries.count(), 1, preprocess, queries.count()}, main};
   if (grouped) kernels.push_back({"reduce", s.batch * s.num_kv_heads * keys.count(), 1, reduce, keys.count()});
   kernels.push_back({"convert", heads * queries.count(), 1, convert, queries.count()});
@@ -125,9 +128,10 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const closed::Sizes n(s);
   const Count tiles = n.H * closed::tile_sums(s, plan.block_q, plan.block_kv).tiles;
-  return closed::count_flops(s, Count(2) * (Count(3) * n.d + Count(2) * n.dv),
-                             Count(2) * (Count(3) * closed::padded(s.head_dim) + Count(2) * closed::padded(s.head_dim_v)), tiles, plan.block_q,
-                             plan.block_kv);
+  return closed::count_flops(
+      s, Count(2) * (Count(3) * n.d + Count(2) * n.dv),
+      Count(2) * (Count(3) * closed::padded(s.head_dim) + Count(2) * closed::padded(s.head_dim_v)), tiles, plan.block_q,
+      plan.block_kv);
 }
 
 constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::atomics};
@@ -137,7 +141,8 @@ constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::atomi
 const Algorithm kFlashV2Bwd{
     .name = "flash_v2_bwd",
     .summary = "KV outer in parallel, dQ by atomic adds",
-    .reference = "FlashAttention-2, arXiv 2307.08691, Algorithm 2, with the released kernels' preprocess and convert steps",
+    .reference =
+        "FlashAttention-2, arXiv 2307.08691, Algorithm 2, with the released kernels' preprocess and convert steps",
     .formula = "T_c (2 Nq d e + 4 Nq d + 8 Nq) + 4 Nk d e + 3 Nq d e + 8 Nq d + 4 Nq, T_c = ceil(Nk/Bc)",
     .pass = Pass::backward,
     .plan_keys = kKeys,

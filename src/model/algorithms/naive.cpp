@@ -8,10 +8,13 @@
 namespace hbmscope {
 namespace {
 
-std::int64_t stored_scores(const AttentionShape& s, const TilePlan& plan) { return plan.fp32_scores ? 4 : s.element_bytes(); }
+std::int64_t stored_scores(const AttentionShape& s, const TilePlan& plan) {
+  return plan.fp32_scores ? 4 : s.element_bytes();
+}
 
-// Three kernels and what frameworks add between them; S and P pass through HBM whole, masked or not. Without gemm_tile a kernel is one tile that takes each
-// operand once, and a kv head's K and V serve its whole group; with it, each tile of S or O fetches its own operands.
+// Three kernels and what frameworks add between them; S and P pass through HBM whole, masked or not. Without gemm_tile
+// a kernel is one tile that takes each operand once, and a kv head's K and V serve its whole group; with it, each tile
+// of S or O fetches its own operands.
 std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   using namespace loops;
   const std::int64_t e = s.element_bytes();
@@ -30,9 +33,11 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   const auto repeat_kv = [=](std::int64_t cta, std::int64_t, TileListener& to) {
     const Place at(cta, keys.count(), s.num_kv_heads);
     const Rows c = keys[at.tile];
-    for (const auto& [from, copy, width] : {std::tuple{Tensor::K, Tensor::Kx, s.head_dim}, std::tuple{Tensor::V, Tensor::Vx, s.head_dim_v}}) {
+    for (const auto& [from, copy, width] :
+         {std::tuple{Tensor::K, Tensor::Kx, s.head_dim}, std::tuple{Tensor::V, Tensor::Vx, s.head_dim_v}}) {
       to.load({from, at.batch_head, c.index}, bytes(c.count(), width, e));
-      for (std::int64_t g = 0; g < s.group_size(); ++g) to.store({copy, at.batch_head * s.group_size() + g, c.index}, bytes(c.count(), width, e));
+      for (std::int64_t g = 0; g < s.group_size(); ++g)
+        to.store({copy, at.batch_head * s.group_size() + g, c.index}, bytes(c.count(), width, e));
     }
     to.step();
   };
@@ -44,8 +49,10 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
     to.store({Tensor::S, at.batch_head, q.index, c.index}, bytes(q.count(), c.count(), score_bytes));
     to.step();
   };
-  // Reads a tile row of `from` `reads` times, then writes it to `into`: the shape of every elementwise and row-wise kernel.
-  const auto row_kernel = [=](Tensor from, Tensor into, std::int64_t reads, std::int64_t from_bytes, std::int64_t into_bytes, bool keep_mask) {
+  // Reads a tile row of `from` `reads` times, then writes it to `into`: the shape of every elementwise and row-wise
+  // kernel.
+  const auto row_kernel = [=](Tensor from, Tensor into, std::int64_t reads, std::int64_t from_bytes,
+                              std::int64_t into_bytes, bool keep_mask) {
     return [=](std::int64_t cta, std::int64_t, TileListener& to) {
       const Place at(cta, rows.count(), s.num_heads);
       const Rows q = rows[at.tile];
@@ -75,12 +82,16 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
     to.step();
   };
 
-  const std::int64_t alike = whole ? 0 : repeat ? 1 : s.group_size();  // a whole-head kernel reads K and V with the first head of a group only
+  const std::int64_t alike =
+      whole    ? 0
+      : repeat ? 1
+               : s.group_size();  // a whole-head kernel reads K and V with the first head of a group only
   const std::int64_t gemm_smem = whole ? 0 : 2 * (bm + bn) * 64 * e;  // two stages of 64-deep operand tiles
   const std::int64_t gemm_registers = whole ? 0 : register_bytes(bm, bn, 0);
   std::vector<KernelWalk> kernels;
   if (repeat) kernels.push_back({"repeat_kv", s.batch * s.num_kv_heads * keys.count(), 1, repeat_kv, keys.count()});
-  kernels.push_back({"qk", heads * rows.count() * keys.count(), 1, qk, rows.count() * keys.count(), alike, 1, false, 1, gemm_smem, gemm_registers});
+  kernels.push_back({"qk", heads * rows.count() * keys.count(), 1, qk, rows.count() * keys.count(), alike, 1, false, 1,
+                     gemm_smem, gemm_registers});
   // A CTA of a row kernel holds one row, so a walk over a tile row stands for as many CTAs as the tile has rows.
   const auto by_rows = [&](std::string_view stage, const auto& body) {
     kernels.push_back({stage, heads * rows.count(), 1, body, rows.count(), alike, keys.count(), false, bm});
@@ -89,12 +100,13 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   if (plan.mask_pass) by_rows("mask", row_kernel(Tensor::S, Tensor::S, 1, score_bytes, score_bytes, false));
   by_rows("softmax", row_kernel(Tensor::S, Tensor::P, plan.softmax_reads, score_bytes, prob_bytes, false));
   if (plan.dropout) by_rows("dropout", row_kernel(Tensor::P, Tensor::Pd, 1, prob_bytes, prob_bytes, true));
-  kernels.push_back({"pv", heads * rows.count() * columns.count(), 1, pv, rows.count() * columns.count(), alike, keys.count(), false, 1, gemm_smem, gemm_registers});
+  kernels.push_back({"pv", heads * rows.count() * columns.count(), 1, pv, rows.count() * columns.count(), alike,
+                     keys.count(), false, 1, gemm_smem, gemm_registers});
   return kernels;
 }
 
-// 4 N^2 e + 4 N d e with every operand once a kernel (FlashAttention, Algorithm 0); GEMM tiles bm x bn multiply Q by ceil(Nk/bn), K and V by ceil(Nq/bm)
-// and P by ceil(d_v/bn).
+// 4 N^2 e + 4 N d e with every operand once a kernel (FlashAttention, Algorithm 0); GEMM tiles bm x bn multiply Q by
+// ceil(Nk/bn), K and V by ceil(Nq/bm) and P by ceil(d_v/bn).
 std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePlan& plan) {
   const closed::Sizes n(shape);
   const Count BH = n.B * n.H, BHkv = n.B * n.Hkv, one(1);
@@ -111,7 +123,9 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
     kv_heads = BH * closed::ceil_div(n.Nq, bm);
   }
   std::vector<StageTraffic> stages;
-  const auto stage = [&](std::string_view name) -> Traffic& { return stages.emplace_back(StageTraffic{name, Traffic(Boundary::sm_l2)}).traffic; };
+  const auto stage = [&](std::string_view name) -> Traffic& {
+    return stages.emplace_back(StageTraffic{name, Traffic(Boundary::sm_l2)}).traffic;
+  };
   if (repeat) {
     Traffic& t = stage("repeat_kv");
     t.read(Tensor::K, BHkv * n.Nk * n.d * n.e);
@@ -150,7 +164,8 @@ FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const Count bm = plan.gemm_tile ? Count((*plan.gemm_tile)[0]) : n.Nq;
   const Count bn = plan.gemm_tile ? Count((*plan.gemm_tile)[1]) : n.Nk;
   const Count tiles = n.B * n.H * closed::ceil_div(n.Nq, bm) * closed::ceil_div(n.Nk, bn);
-  return closed::count_flops(s, Count(2) * (n.d + n.dv), Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles, bm.value(),
+  return closed::count_flops(s, Count(2) * (n.d + n.dv),
+                             Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles, bm.value(),
                              bn.value());
 }
 
@@ -162,7 +177,8 @@ constexpr PlanKey kKeys[] = {PlanKey::gemm_tile, PlanKey::softmax_reads, PlanKey
 const Algorithm kNaive{
     .name = "naive",
     .summary = "S and P in HBM, 3 kernels",
-    .reference = "FlashAttention, arXiv 2205.14135, Algorithm 0; softmax passes as in Milakov and Gimelshein, arXiv 1805.02867",
+    .reference =
+        "FlashAttention, arXiv 2205.14135, Algorithm 0; softmax passes as in Milakov and Gimelshein, arXiv 1805.02867",
     .formula = "4 N^2 e + 4 N d e",
     .pass = Pass::forward,
     .plan_keys = kKeys,

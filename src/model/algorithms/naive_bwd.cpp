@@ -5,8 +5,8 @@
 namespace hbmscope {
 namespace {
 
-// The standard backward pass with P saved (FlashAttention, Algorithm 3): five kernels, each taking every operand once. With GQA, dK and dV come out per
-// query head and are then summed over their group.
+// The standard backward pass with P saved (FlashAttention, Algorithm 3): five kernels, each taking every operand once.
+// With GQA, dK and dV come out per query head and are then summed over their group.
 std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   using namespace loops;
   const std::int64_t e = s.element_bytes();
@@ -35,11 +35,12 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
     if (first) to.load({Tensor::V, kv, 0}, v_rows);
     to.store({Tensor::dP, h, 0}, square);
   });
-  const auto ds = per_head([=](std::int64_t h, std::int64_t, bool, TileListener& to) {  // dS = P * (dP - rowsum(P * dP))
-    to.load({Tensor::P, h, 0}, square);
-    to.load({Tensor::dP, h, 0}, square);
-    to.store({Tensor::dS, h, 0}, score_square);
-  });
+  const auto ds =
+      per_head([=](std::int64_t h, std::int64_t, bool, TileListener& to) {  // dS = P * (dP - rowsum(P * dP))
+        to.load({Tensor::P, h, 0}, square);
+        to.load({Tensor::dP, h, 0}, square);
+        to.store({Tensor::dS, h, 0}, score_square);
+      });
   const auto dq = per_head([=](std::int64_t h, std::int64_t kv, bool first, TileListener& to) {  // dQ = dS K
     to.load({Tensor::dS, h, 0}, score_square);
     if (first) to.load({Tensor::K, kv, 0}, k_rows);
@@ -50,7 +51,8 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
     to.load({Tensor::Q, h, 0}, q_rows);
     to.store({grouped ? Tensor::dKx : Tensor::dK, h, 0}, k_rows);
   });
-  std::vector<KernelWalk> kernels{{"dv", heads, 1, dv}, {"dp", heads, 1, dp}, {"ds", heads, 1, ds}, {"dq", heads, 1, dq}, {"dk", heads, 1, dk}};
+  std::vector<KernelWalk> kernels{
+      {"dv", heads, 1, dv}, {"dp", heads, 1, dp}, {"ds", heads, 1, ds}, {"dq", heads, 1, dq}, {"dk", heads, 1, dk}};
   if (grouped) {
     const auto reduce = [=](std::int64_t cta, std::int64_t, TileListener& to) {
       for (std::int64_t g = 0; g < s.group_size(); ++g) {
@@ -78,7 +80,9 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 
   std::vector<StageTraffic> stages;
   stages.reserve(6);
-  const auto stage = [&](std::string_view name) -> Traffic& { return stages.emplace_back(StageTraffic{name, Traffic(Boundary::sm_l2)}).traffic; };
+  const auto stage = [&](std::string_view name) -> Traffic& {
+    return stages.emplace_back(StageTraffic{name, Traffic(Boundary::sm_l2)}).traffic;
+  };
   Traffic& dv = stage("dv");
   dv.read(Tensor::P, P);
   dv.read(Tensor::dO, dO);
@@ -112,8 +116,9 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 // Four products: dV and dP over d_v, dQ and dK over d. Nothing is exponentiated: P was saved.
 FlopCount flops(const AttentionShape& s, const TilePlan&) {
   const closed::Sizes n(s);
-  FlopCount count = closed::count_flops(s, Count(4) * (n.d + n.dv), Count(4) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), n.B * n.H,
-                                        s.seqlen_q, s.seqlen_kv);
+  FlopCount count = closed::count_flops(s, Count(4) * (n.d + n.dv),
+                                        Count(4) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)),
+                                        n.B * n.H, s.seqlen_q, s.seqlen_kv);
   count.exp = Count(0);
   return count;
 }

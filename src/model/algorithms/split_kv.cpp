@@ -6,8 +6,8 @@
 namespace hbmscope {
 namespace {
 
-// Flash-Decoding: the key tiles are dealt out to num_kv_splits CTAs, each of which writes an fp32 partial output and its log-sum-exp, an empty split too;
-// a second kernel reads all partials of a query tile and writes O.
+// Flash-Decoding: the key tiles are dealt out to num_kv_splits CTAs, each of which writes an fp32 partial output and
+// its log-sum-exp, an empty split too; a second kernel reads all partials of a query tile and writes O.
 std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   using namespace loops;
   const std::int64_t pack = pack_of(s, plan, true);
@@ -52,17 +52,24 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
     to.step();
   };
 
-  KernelWalk first{"fused", s.batch * heads * queries.count() * splits, 1, partial, queries.count() * splits, heads_per_kv(s, pack), tiles_per_split};
+  KernelWalk first{"fused",
+                   s.batch * heads * queries.count() * splits,
+                   1,
+                   partial,
+                   queries.count() * splits,
+                   heads_per_kv(s, pack),
+                   tiles_per_split};
   first.shares_streams = true;
   first.smem_bytes = (plan.block_q * s.head_dim + plan.stages * plan.block_kv * (s.head_dim + s.head_dim_v)) * e;
   first.register_bytes = register_bytes(plan.block_q, plan.block_kv, s.head_dim_v);
-  KernelWalk second{"combine", s.batch * heads * queries.count(), 1, combine, queries.count(), heads_per_kv(s, pack), splits};
+  KernelWalk second{"combine", s.batch * heads * queries.count(), 1, combine, queries.count(), heads_per_kv(s, pack),
+                    splits};
   second.register_bytes = register_bytes(plan.block_q, 0, s.head_dim_v);
   return {first, second};
 }
 
-// As flash_v2, but Q once for each split that meets a key, and fp32 partials of every split written and read: over one pass this adds
-// 2 S (d + 1) 4 bytes a query row and Q's extra reads.
+// As flash_v2, but Q once for each split that meets a key, and fp32 partials of every split written and read: over one
+// pass this adds 2 S (d + 1) 4 bytes a query row and Q's extra reads.
 std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePlan& plan) {
   const std::int64_t pack = pack_of(shape, plan, true);
   if (plan.num_kv_splits == 1) return close_flash_v2(shape, plan, pack);
@@ -90,18 +97,22 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const std::int64_t pack = pack_of(s, plan, true);
   const Count tiles = Count(s.num_heads / pack) * closed::tile_sums(s, plan.block_q, plan.block_kv, pack).tiles;
-  return closed::count_flops(s, Count(2 * (s.head_dim + s.head_dim_v)), Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles,
+  return closed::count_flops(s, Count(2 * (s.head_dim + s.head_dim_v)),
+                             Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles,
                              plan.block_q, plan.block_kv);
 }
 
-constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::num_kv_splits, PlanKey::pack_gqa, PlanKey::order, PlanKey::stages};
+constexpr PlanKey kKeys[] = {PlanKey::block_q,  PlanKey::block_kv, PlanKey::num_kv_splits,
+                             PlanKey::pack_gqa, PlanKey::order,    PlanKey::stages};
 
 }  // namespace
 
 const Algorithm kSplitKv{
     .name = "split_kv",
     .summary = "flash_v2 over key splits, then a combine kernel",
-    .reference = "Flash-Decoding, Dao, Haziza, Massa, Sizov, October 2023; flash_fwd_splitkv_kernel of the FlashAttention-2 release",
+    .reference =
+        "Flash-Decoding, Dao, Haziza, Massa, Sizov, October 2023; flash_fwd_splitkv_kernel of the FlashAttention-2 "
+        "release",
     .formula = "2 ceil(Nq/Br) Nk d e + (S + 1) Nq d e + 8 S Nq (d + 1) + 4 Nq",
     .pass = Pass::forward,
     .plan_keys = kKeys,
