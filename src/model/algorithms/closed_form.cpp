@@ -87,6 +87,18 @@ FlopCount count_flops(const AttentionShape& shape, Count per_pair, Count per_pai
   return {Flop((pairs * per_pair).value()), Flop(executed.value()), pairs};
 }
 
+FlopCount forward_flops(const AttentionShape& s, Count tiles, std::int64_t block_q, std::int64_t block_kv) {
+  return count_flops(s, Count(2) * (Count(s.head_dim) + Count(s.head_dim_v)),
+                     Count(2) * (padded(s.head_dim) + padded(s.head_dim_v)), tiles, block_q, block_kv);
+}
+
+FlopCount recomputing_backward_flops(const AttentionShape& s, Count tiles, std::int64_t block_q,
+                                     std::int64_t block_kv) {
+  const auto products = [](Count d, Count dv) { return Count(2) * (Count(3) * d + Count(2) * dv); };
+  return count_flops(s, products(Count(s.head_dim), Count(s.head_dim_v)),
+                     products(padded(s.head_dim), padded(s.head_dim_v)), tiles, block_q, block_kv);
+}
+
 Count padded(std::int64_t head_dim) {
   return Count((head_dim + 15) / 16 * 16);
 }

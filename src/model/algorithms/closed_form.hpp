@@ -46,6 +46,12 @@ TileSums tile_sums(const AttentionShape& shape, std::int64_t block_q, std::int64
 FlopCount count_flops(const AttentionShape& shape, Count per_pair, Count per_pair_padded, Count tiles,
                       std::int64_t block_q, std::int64_t block_kv);
 
+/// A forward pass: S over d and O over d_v on each of `tiles`.
+FlopCount forward_flops(const AttentionShape& shape, Count tiles, std::int64_t block_q, std::int64_t block_kv);
+/// A backward pass that computes S again: S, dQ and dK over d, dP and dV over d_v.
+FlopCount recomputing_backward_flops(const AttentionShape& shape, Count tiles, std::int64_t block_q,
+                                     std::int64_t block_kv);
+
 /// Head dim as the tensor cores see it: padded to a multiple of 16.
 Count padded(std::int64_t head_dim);
 

@@ -110,9 +110,7 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const Count tiles = Count(s.num_heads) * closed::tile_sums(s, plan.block_q, plan.block_kv).tiles;
-  return closed::count_flops(s, Count(2 * (s.head_dim + s.head_dim_v)),
-                             Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles,
-                             plan.block_q, plan.block_kv);
+  return closed::forward_flops(s, tiles, plan.block_q, plan.block_kv);
 }
 
 constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::variant};

@@ -124,10 +124,7 @@ std::vector<StageTraffic> closed_form(const AttentionShape& shape, const TilePla
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const closed::Sizes n(s);
   const Count tiles = n.H * closed::tile_sums(s, plan.block_q, plan.block_kv).tiles;
-  return closed::count_flops(
-      s, Count(2) * (Count(3) * n.d + Count(2) * n.dv),
-      Count(2) * (Count(3) * closed::padded(s.head_dim) + Count(2) * closed::padded(s.head_dim_v)), tiles, plan.block_q,
-      plan.block_kv);
+  return closed::recomputing_backward_flops(s, tiles, plan.block_q, plan.block_kv);
 }
 
 constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::variant};

@@ -164,9 +164,7 @@ FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const Count bm = plan.gemm_tile ? Count((*plan.gemm_tile)[0]) : n.Nq;
   const Count bn = plan.gemm_tile ? Count((*plan.gemm_tile)[1]) : n.Nk;
   const Count tiles = n.B * n.H * closed::ceil_div(n.Nq, bm) * closed::ceil_div(n.Nk, bn);
-  return closed::count_flops(s, Count(2) * (n.d + n.dv),
-                             Count(2) * (closed::padded(s.head_dim) + closed::padded(s.head_dim_v)), tiles, bm.value(),
-                             bn.value());
+  return closed::forward_flops(s, tiles, bm.value(), bn.value());
 }
 
 constexpr PlanKey kKeys[] = {PlanKey::gemm_tile, PlanKey::softmax_reads, PlanKey::scale_pass, PlanKey::mask_pass,
