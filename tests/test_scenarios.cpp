@@ -1,25 +1,20 @@
 // Every embedded scenario holds, and would not hold with any other number; what is wrong with a file is said.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/from_scenario.hpp"
 #include "core/error.hpp"
+#include "process.hpp"
 #include "report/run_json.hpp"
 #include "report/scenario_report.hpp"
 #include "scenario/embedded.hpp"
 #include "scenario/scenario_file.hpp"
 
 using namespace hbmscope;
+using namespace hbmscope::testing;
 
 namespace {
 
@@ -79,37 +74,12 @@ Expectation altered(Expectation e, const nlohmann::ordered_json& value) {
   return e;
 }
 
-struct Outcome {
-  int code;
-  std::string out;
-};
-
+/// What `hbmscope scenario ARGUMENTS` says, on both streams.
 Outcome hbmscope_says(const std::string& arguments) {
-  std::FILE* const pipe = ::popen((std::string(HBMSCOPE_BINARY) + " scenario " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string out;
-  std::array<char, 4096> buffer{};
-  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    out.append(buffer.data(), got);
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+  Outcome outcome = run_program(words("scenario " + arguments));
+  outcome.out += outcome.err;
+  return outcome;
 }
-
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& text)
-      : path_(
-            (std::filesystem::temp_directory_path() / ("hbmscope_" + std::to_string(::getpid()) + ".json")).string()) {
-    std::ofstream(path_) << text;
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace
 
@@ -137,8 +107,7 @@ TEST_CASE("the small scenario is right, so that each change below is what breaks
 }
 
 TEST_CASE("the example of docs/scenarios.md holds as it is printed") {
-  std::ifstream file(std::string(HBMSCOPE_SOURCE_DIR) + "/docs/scenarios.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string page = text_of_file(std::string(HBMSCOPE_SOURCE_DIR) + "/docs/scenarios.md");
   const std::string fence = "```json\n";
   const auto begin = page.find(fence);
   REQUIRE(begin != std::string::npos);
@@ -233,29 +202,32 @@ TEST_CASE("an integer beyond 2^53 is compared digit by digit") {
 }
 
 TEST_CASE("check exits with 5 and names file, path, expected and got") {
-  const TemporaryFile wrong(with("\"equals\": 9", "\"equals\": 3"));
-  const Outcome outcome = hbmscope_says("check causal-8k " + wrong.path());
+  const TemporaryFolder folder;
+  const std::string wrong = folder.write("wrong.json", with("\"equals\": 9", "\"equals\": 3"));
+  const Outcome outcome = hbmscope_says("check causal-8k " + wrong);
   CHECK(outcome.code == 5);
   CHECK(outcome.out.find("ok      causal-8k") != std::string::npos);
-  CHECK(outcome.out.find(wrong.path() + ": shape.live_pairs: expected 3, got 9") != std::string::npos);
+  CHECK(outcome.out.find(wrong + ": shape.live_pairs: expected 3, got 9") != std::string::npos);
 }
 
 TEST_CASE("an unknown scenario exits with 2, a bad file with 3") {
   const Outcome unknown = hbmscope_says("show lesson-8kk");
   CHECK(unknown.code == 2);
   CHECK(unknown.out.find("did you mean \"lesson-8k\"") != std::string::npos);
-  const TemporaryFile bad("{");
-  CHECK(hbmscope_says("run " + bad.path()).code == 3);
+  const TemporaryFolder folder;
+  const std::string bad = folder.write("bad.json", "{");
+  CHECK(hbmscope_says("run " + bad).code == 3);
   CHECK(hbmscope_says("check no_such_file.json").code == 3);
 }
 
 TEST_CASE("run shows every expectation with its value, and the answer") {
-  const TemporaryFile wrong(with("\"equals\": 9", "\"equals\": 3"));
-  const Outcome outcome = hbmscope_says("run " + wrong.path());
+  const TemporaryFolder folder;
+  const std::string wrong = folder.write("wrong.json", with("\"equals\": 9", "\"equals\": 3"));
+  const Outcome outcome = hbmscope_says("run " + wrong);
   CHECK(outcome.code == 0);
   CHECK(outcome.out.find("MISSED      shape.live_pairs = 9 (expected 3). 4 + 5 keys.") != std::string::npos);
   CHECK(outcome.out.find("\nA.\n") != std::string::npos);
-  const auto json = nlohmann::json::parse(hbmscope_says("run " + wrong.path() + " --json -").out);
+  const auto json = nlohmann::json::parse(hbmscope_says("run " + wrong + " --json -").out);
   CHECK(json["runs"][0]["shape"]["live_pairs"] == 9);
   CHECK(json["expect"][0]["value"] == 9);
   CHECK(json["expect"][0]["ok"] == false);

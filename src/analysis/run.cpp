@@ -248,14 +248,16 @@ class Run {
     } else {
       a.roofline = Known<Roofline>::of(roofline(a.flops.matmul, bytes, *peak, gpu().hbm_bandwidth));
     }
-    Seconds sum{};
+    Seconds sum{}, flop_bound{};
     for (StageResult& s : a.stages) {
       const Seconds byte_time = s.traffic.back().traffic->total() / gpu().hbm_bandwidth;
       const Seconds flop_time = s.flops ? s.flops->executed_matmul / *peak : Seconds{};
       s.predicted = Known<Seconds>::of(std::max(byte_time, flop_time) + gpu().launch_overhead);
       sum = sum + *s.predicted;
+      if (flop_time > byte_time) flop_bound = flop_bound + flop_time;
     }
     a.predicted = Known<Seconds>::of(sum);
+    a.executed_flop_decides = flop_bound.value > sum.value / 2;
   }
 
   void check_numerics() {

@@ -99,6 +99,7 @@ struct AlgorithmResult {
   SmemTally smem;
   Known<Roofline> roofline;  ///< at l2_hbm
   Known<Seconds> predicted;
+  bool executed_flop_decides = false;  ///< padded tiles, not HBM bytes, make up most of the predicted time
   Known<Exactness> exactness;
   std::int64_t resident_ctas = 0;     ///< of the stage that reads K and V
   std::optional<Bytes> kv_in_flight;  ///< K and V of the heads whose CTAs are resident at one time

@@ -2,8 +2,10 @@
 
 #include <exception>
 #include <new>
+#include <sstream>
 
 #include "cli/output.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
 
@@ -35,13 +37,14 @@ int cli_main(int argc, char** argv) {
         "Example: hbmscope run --seqlen 8k --head-dim 128 --heads 32 --causal\nEach command has a --help of its own, "
         "with examples.");
     for (const auto add : kCommands) add(app, invocation);
+    refuse_empty_values(app);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() == 0) {
-        return app.exit(error);  // --help and --version
-      }
-      return complain(Error(ErrorKind::usage, error.what(), "hbmscope --help lists commands and options"));
+      if (error.get_exit_code() != 0) return complain(usage_error(app, error));
+      std::ostringstream text;  // --help and --version
+      app.exit(error, text, text);
+      write_stdout(text.str());
     }
     return 0;
   } catch (const Error& error) {

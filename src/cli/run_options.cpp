@@ -62,9 +62,21 @@ std::vector<std::int64_t> to_lengths(const std::string& text) {
   return lengths;
 }
 
+std::uint64_t parse_seed(const std::string& text) {
+  const std::int64_t seed = parse_integer(text, "--seed");
+  if (seed < 0)
+    throw Error(ErrorKind::usage, "--seed: must not be negative, got " + text, "any whole number from 0 on");
+  return static_cast<std::uint64_t>(seed);
+}
+
 AttentionShape to_shape(const RunOptions& o) {
   AttentionShape s;
   const std::int64_t seqlen = o.seqlen.value_or(8192);
+  if (seqlen < 1 || seqlen > kMaxSeqlen) {
+    throw Error(ErrorKind::usage,
+                "--seqlen: must be from 1 to " + std::to_string(kMaxSeqlen) + ", got " + std::to_string(seqlen),
+                "write 8192 or 8k (k = 1024, M = 1024 k)");
+  }
   s.batch = o.batch.value_or(1);
   s.num_heads = o.heads.value_or(1);
   s.num_kv_heads = o.kv_heads.value_or(s.num_heads);
@@ -250,8 +262,7 @@ void add_run_options(CLI::App& c, RunOptions& o) {
       ->type_name("gpu|counters")
       ->group(machine);
   c.add_option_function<std::string>(
-       "--seed", [&o](const std::string& text) { o.seed = static_cast<std::uint64_t>(parse_integer(text, "--seed")); },
-       "Of the random inputs (default 1)")
+       "--seed", [&o](const std::string& text) { o.seed = parse_seed(text); }, "Of the random inputs (default 1)")
       ->type_name("N")
       ->group(machine);
 

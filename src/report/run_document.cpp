@@ -19,7 +19,7 @@ std::string what(const AlgorithmResult& a) {
   const std::string_view name = a.algorithm->name;
   const std::string tiles = fmt::format("{} x {}", a.plan.block_q, a.plan.block_kv);
   if (name == "naive") return fmt::format("S and P in HBM, {} kernels", a.stages.size());
-  if (name == "naive_bwd") return fmt::format("P saved, {} kernels", a.stages.size());
+  if (name == "naive_bwd") return "P saved, operands once";
   if (name == "split_kv") return fmt::format("{} splits, {}", a.plan.num_kv_splits, tiles);
   if (name == "flash_v2") return fmt::format("Q outer, {}", tiles);
   return fmt::format("KV outer, {}", tiles);
@@ -88,21 +88,43 @@ class RunReport {
     const Bytes mine = flash.at(boundary)->traffic->total(), theirs = naive.at(boundary)->traffic->total();
     const bool backward = flash.algorithm->pass == Pass::backward;
     const std::string_view where = boundary == Boundary::l2_hbm ? "through HBM" : "between SM and L2";
-    std::string words = fmt::format("{} moves {} {} where the naive {} moves {}",
-                                    backward ? "FlashAttention's backward pass" : "FlashAttention", text::bytes(mine),
-                                    where, backward ? "one" : "pipeline", text::bytes(theirs));
+    std::string who = backward ? "FlashAttention's backward pass" : "FlashAttention";
+    if (flash.algorithm->name == "split_kv") who += " (split_kv)";
+    std::string words =
+        fmt::format("{} moves {} {}{} where the naive {} moves {}", who, text::bytes(mine), where,
+                    interval_words(*flash.at(boundary)), backward ? "one" : "pipeline", text::bytes(theirs));
     const double ratio = mine.value() > 0 ? theirs.as_double() / mine.as_double() : 0;
     if (ratio >= 1.05) {
       words += fmt::format(": {}x less", ratio >= 10 ? fmt::format("{:.0f}", ratio) : fmt::format("{:.1f}", ratio));
     } else if (ratio > 0.95) {
       words += ": no less";
     } else if (ratio > 0) {
-      words += fmt::format(": {:.2f}x as much", 1 / ratio);
+      words += fmt::format(": {:.1f}x as much", 1 / ratio);
     }
-    if (flash.flops.matmul == naive.flops.matmul)
-      return words + fmt::format(", for the same {}.", text::flop(flash.flops.matmul));
-    return words +
-           fmt::format(", for {} instead of {}.", text::flop(flash.flops.matmul), text::flop(naive.flops.matmul));
+    if (flash.flops.matmul != naive.flops.matmul) {
+      return words +
+             fmt::format(", for {} instead of {}.", text::flop(flash.flops.matmul), text::flop(naive.flops.matmul));
+    }
+    // A mask halves what flash executes and not what naive does.
+    if (naive.flops.executed_matmul.as_double() > 1.05 * flash.flops.executed_matmul.as_double()) {
+      return words + fmt::format(", for the same {} of useful work (naive executes {}).",
+                                 text::flop(flash.flops.matmul), text::flop(naive.flops.executed_matmul));
+    }
+    return words + fmt::format(", for the same {}.", text::flop(flash.flops.matmul));
+  }
+  /// How far the paces take the central value, where that is far.
+  static std::string interval_words(const TrafficEntry& entry) {
+    const auto [least, most] = interval(entry);
+    if (most.as_double() <= 1.2 * least.as_double()) return "";
+    return fmt::format(" ({} to {}, by how CTAs keep pace)", text::bytes(least), text::bytes(most));
+  }
+  static std::pair<Bytes, Bytes> interval(const TrafficEntry& entry) {
+    Bytes least = entry.traffic->total(), most = least;
+    for (const L2Estimate::PaceTotal& pace : entry.paces) {
+      least = std::min(least, pace.total);
+      most = std::max(most, pace.total);
+    }
+    return {least, most};
   }
 
   /// Which roof each of the two meets.
@@ -122,6 +144,11 @@ class RunReport {
       } else {
         words += fmt::format("{} is limited by {}", name, units);
       }
+    }
+    if (flash != nullptr && naive != nullptr && flash->roofline && naive->roofline &&
+        flash->roofline->bound == Bound::compute && naive->roofline->bound == Bound::compute) {
+      return fmt::format(" Both are limited by {}.",
+                         r_.request.shape.dtype == Dtype::fp32 ? "the FP32 units" : "the tensor cores");
     }
     return words.empty() ? "" : words + ".";
   }
@@ -157,15 +184,25 @@ class RunReport {
             : fmt::format("{} {} L2, {} effective", r_.request.l2_warm ? "warm" : "cold",
                           text::binary_bytes(r_.request.gpu.l2_bytes), text::binary_bytes(r_.l2_effective));
     Table t = traffic_table(fmt::format("Through HBM  (simulated, {})", l2));
-    Pass last = Pass::forward;
     for (const AlgorithmResult& a : r_.algorithms) {
       const TrafficEntry* entry = a.at(Boundary::l2_hbm);
-      last = a.algorithm->pass;
       if (entry != nullptr)
-        t.rows.push_back(row(a.algorithm->name, what(a), entry->traffic, naive_at(Boundary::l2_hbm, last)));
+        t.rows.push_back(
+            row(a.algorithm->name, what(a), entry->traffic, naive_at(Boundary::l2_hbm, a.algorithm->pass)));
     }
-    t.rows.push_back(row("compulsory", "each byte once", r_.algorithms.back().at(Boundary::compulsory)->traffic,
-                         naive_at(Boundary::l2_hbm, last)));
+    const bool both = r_.request.pass == "both";
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+      const auto of_pass = std::find_if(r_.algorithms.begin(), r_.algorithms.end(),
+                                        [&](const AlgorithmResult& a) { return a.algorithm->pass == pass; });
+      if (of_pass == r_.algorithms.end()) continue;
+      const TrafficEntry* least = of_pass->at(Boundary::compulsory);
+      t.rows.push_back(row("compulsory",
+                           !both                   ? "each byte once"
+                           : pass == Pass::forward ? "forward, once each"
+                                                   : "backward, once each",
+                           least->traffic, naive_at(Boundary::l2_hbm, pass)));
+      if (view_.explain) t.notes.push_back(fmt::format("compulsory: {}.", least->formula));
+    }
     for (const AlgorithmResult& a : r_.algorithms) {
       if (const TrafficEntry* entry = a.at(Boundary::l2_hbm); entry != nullptr) explain_hbm(t, a, *entry);
     }
@@ -182,8 +219,7 @@ class RunReport {
                       "head together; the interval runs from CTAs in "
                       "lockstep to CTAs that nothing holds together.",
                       kMissStall * 100));
-      t.notes.push_back(fmt::format("compulsory: {} rows of Q, K and V that the mask leaves alive, and all of O.",
-                                    r_.request.shape.mask.kind() == "none" ? "all" : "the"));
+      t.notes.emplace_back("naive/x: how many times as many bytes naive moves.");
     }
     out_.push_back(std::move(t));
   }
@@ -193,19 +229,15 @@ class RunReport {
       t.notes.push_back(fmt::format("{}: {}: {}", a.algorithm->name, name(entry.traffic.status), entry.traffic.reason));
       return;
     }
-    Bytes least = entry.traffic->total(), most = least;
-    for (const L2Estimate::PaceTotal& pace : entry.paces) {
-      least = std::min(least, pace.total);
-      most = std::max(most, pace.total);
-    }
+    const auto [least, most] = interval(entry);
     const bool wide = most.as_double() > 1.01 * least.as_double();
     const bool overflows = a.kv_in_flight && *a.kv_in_flight > r_.l2_effective;
     if (!wide && !overflows && !view_.explain && a.algorithm->name != "flash_v2") return;
     std::string words = fmt::format("{}: ", a.algorithm->name);
     if (entry.hit_rate) words += fmt::format("L2 serves {} of its reads", text::percent(*entry.hit_rate));
     if (a.kv_in_flight && r_.l2_effective.value() > 0) {
-      words += fmt::format("; K and V in flight {}, {} the L2", text::binary_bytes(*a.kv_in_flight),
-                           overflows ? "more than" : "within");
+      words += fmt::format("; K and V in flight {}, {} the effective {}", text::binary_bytes(*a.kv_in_flight),
+                           overflows ? "more than" : "within", text::binary_bytes(r_.l2_effective));
     }
     if (wide) words += fmt::format("; {} to {}, by how CTAs keep pace", text::bytes(least), text::bytes(most));
     t.notes.push_back(words + ".");
@@ -258,13 +290,16 @@ class RunReport {
         Count(s.seqlen_q) * (Count(s.seqlen_kv) * Bytes(naive.plan.fp32_scores ? 4 : s.element_bytes()));
     const Bytes all_square = Count(s.batch) * (Count(s.num_heads) * square);
     if (r_.l2_effective.value() == 0) return;
-    if (kv <= r_.l2_effective && all_square > r_.l2_effective) {
+    const AlgorithmResult* flash = fused(Pass::forward);
+    const Bytes in_flight = flash != nullptr && flash->kv_in_flight ? *flash->kv_in_flight : kv;
+    if (in_flight <= r_.l2_effective && all_square > r_.l2_effective) {
       t.notes.push_back(fmt::format("Why two tables: K and V of a head ({}) stay in L2; S and P ({} each) cannot.",
                                     text::binary_bytes(kv), text::binary_bytes(all_square)));
-    } else if (kv > r_.l2_effective) {
+    } else if (in_flight > r_.l2_effective && naive.at(Boundary::l2_hbm)->traffic) {
       t.notes.push_back(
-          fmt::format("Why two tables: L2 serves part of the tile loads; K and V of a head ({}) no longer fit it.",
-                      text::binary_bytes(kv)));
+          fmt::format("Why two tables: L2 serves part of the tile loads; K and V in flight ({}) no longer fit "
+                      "its effective {}.",
+                      text::binary_bytes(in_flight), text::binary_bytes(r_.l2_effective)));
     }
   }
 
@@ -321,6 +356,14 @@ class RunReport {
     }
   }
 
+  /// HBM or the units by intensity; where padding makes the units slower than an HBM-bound shape would be, that is
+  /// said.
+  static std::string bound_word(const AlgorithmResult& a, std::string_view roof) {
+    if (!a.roofline) return std::string(kNone);
+    if (a.roofline->bound == Bound::compute) return std::string(roof);
+    return a.executed_flop_decides ? std::string(roof) + ", padding" : "HBM";
+  }
+
   void time_table() {
     Table t{"Time",
             {{"", false}, {"FLOP"}, {"FLOP/B HBM"}, {"FLOP/B L2"}, {"bound", false}, {"predicted"}, {"measured"}},
@@ -330,12 +373,10 @@ class RunReport {
     for (const AlgorithmResult& a : r_.algorithms) {
       const Bytes sm = a.at(Boundary::sm_l2)->traffic->total();
       const std::string_view roof = r_.request.shape.dtype == Dtype::fp32 ? "FP32" : "tensor";
-      t.rows.push_back(
-          {std::string(a.algorithm->name), text::flop(a.flops.matmul),
-           a.roofline ? text::intensity(a.roofline->intensity) : std::string(kNone),
-           text::intensity(a.flops.matmul / sm),
-           a.roofline ? std::string(a.roofline->bound == Bound::memory ? "HBM" : roof) : std::string(kNone),
-           a.predicted ? text::seconds(*a.predicted) : std::string(kNone), std::string(kNone)});
+      t.rows.push_back({std::string(a.algorithm->name), text::flop(a.flops.matmul),
+                        a.roofline ? text::intensity(a.roofline->intensity) : std::string(kNone),
+                        text::intensity(a.flops.matmul / sm), bound_word(a, roof),
+                        a.predicted ? text::seconds(*a.predicted) : std::string(kNone), std::string(kNone)});
       if (!a.predicted) reason = a.predicted.reason;
     }
     t.notes.push_back(fmt::format("measured: {}.{}",

@@ -75,6 +75,10 @@ Json flops_json(const std::optional<FlopCount>& flops) {
           {"convention", "exact live pairs"}};
 }
 
+std::string reason_not_measured(const DeviceStatus& device) {
+  return device.present ? "this version runs no kernels" : device.reason;
+}
+
 Json time_json(const Known<Seconds>& predicted, const DeviceStatus& device) {
   Json out;
   out["predicted_s"] = predicted ? real(predicted->value) : Json(nullptr);
@@ -83,11 +87,11 @@ Json time_json(const Known<Seconds>& predicted, const DeviceStatus& device) {
   out["measured_median_s"] = nullptr;
   out["samples_s"] = Json::array();
   out["status"] = name(Status::unsupported);
-  out["reason"] = device.present ? "this version runs no kernels" : device.reason;
+  out["reason"] = reason_not_measured(device);
   return out;
 }
 
-Json memory_json(const MemoryLedger& memory) {
+Json memory_json(const MemoryLedger& memory, const DeviceStatus& device) {
   Json ledger = Json::array();
   for (const LedgerEntry& entry : memory.entries) {
     ledger.push_back({{"tensor", info(entry.tensor).name},
@@ -100,10 +104,11 @@ Json memory_json(const MemoryLedger& memory) {
           {"peak_bytes", memory.peak_bytes.value()},
           {"peak_stage", memory.peak_stage},
           {"measured_peak_bytes", nullptr},
+          {"measured_reason", reason_not_measured(device)},
           {"ledger", ledger}};
 }
 
-Json roofline_json(const Known<Roofline>& known) {
+Json roofline_json(const Known<Roofline>& known, const DeviceStatus& device) {
   Json out;
   out["level"] = "l2_hbm";
   out["intensity_flop_per_byte"] = known ? real(known->intensity.value) : Json(nullptr);
@@ -111,6 +116,7 @@ Json roofline_json(const Known<Roofline>& known) {
   out["bound"] = known ? Json(name(known->bound)) : Json(nullptr);
   out["attainable_flop_per_s"] = known ? real(known->attainable.value) : Json(nullptr);
   out["achieved_flop_per_s"] = nullptr;
+  out["achieved_reason"] = reason_not_measured(device);
   add_status(out, known);
   return out;
 }
@@ -141,7 +147,7 @@ Json rooflines_json(const RunResult& r, const AlgorithmResult& a) {
   return levels;
 }
 
-Json exactness_json(const Known<Exactness>& known) {
+Json exactness_json(const Known<Exactness>& known, bool naive) {
   Json out;
   out["reference"] = "fp64";
   const auto put = [&](const char* key, auto get) { out[key] = known ? Json(get(*known)) : Json(nullptr); };
@@ -156,7 +162,9 @@ Json exactness_json(const Known<Exactness>& known) {
   put("nonfinite_scores", [](const Exactness& e) { return Json(e.nonfinite_scores); });
   put("nonfinite_outputs", [](const Exactness& e) { return Json(e.nonfinite_outputs); });
   put("fully_masked_rows", [](const Exactness& e) { return Json(e.fully_masked_rows); });
-  out["tolerance_rule"] = "twice the same-dtype naive error against fp64 + 1 ulp of the dtype at max |O|";
+  out["tolerance_rule"] =
+      naive ? "a bound from rounding S, P and O and from fp32 sums, since the others are held against naive itself"
+            : "twice the same-dtype naive error against fp64 + 1 ulp of the dtype at max |O|";
   add_status(out, known);
   return out;
 }
@@ -168,7 +176,8 @@ Json stage_json(const Algorithm& a, const StageResult& stage, const DeviceStatus
           {"traffic", traffic},
           {"flops", flops_json(stage.flops)},
           {"time", time_json(stage.predicted, device)},
-          {"tensor_pipe_share", nullptr}};
+          {"tensor_pipe_share", nullptr},
+          {"tensor_pipe_reason", reason_not_measured(device)}};
 }
 
 Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
@@ -185,14 +194,15 @@ Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
           {"stages", stages},
           {"kernel_count", static_cast<std::int64_t>(a.stages.size())},
           {"launch_gap_s", nullptr},
+          {"launch_gap_reason", reason_not_measured(device)},
           {"resident_ctas", a.resident_ctas > 0 ? Json(a.resident_ctas) : Json(nullptr)},
           {"kv_in_flight_bytes", a.kv_in_flight ? Json(a.kv_in_flight->value()) : Json(nullptr)},
           {"flops", flops_json(a.flops)},
-          {"memory", memory_json(a.memory)},
-          {"roofline", roofline_json(a.roofline)},
+          {"memory", memory_json(a.memory, device)},
+          {"roofline", roofline_json(a.roofline, device)},
           {"roofline_by_boundary", rooflines_json(r, a)},
           {"time", time_json(a.predicted, device)},
-          {"exactness", exactness_json(a.exactness)}};
+          {"exactness", exactness_json(a.exactness, a.algorithm->name == "naive")}};
 }
 
 Json gpu_json(const RunResult& r) {
@@ -221,6 +231,12 @@ Json gpu_json(const RunResult& r) {
           {"sources", sources}};
 }
 
+/// A predicted speed-up takes the predicted times of both.
+std::string reason_not_predicted(const RunResult& r, const Comparison& c) {
+  const AlgorithmResult* of = r.find(c.of);
+  return of->predicted ? r.find(c.to)->predicted.reason : of->predicted.reason;
+}
+
 Json paper_json(const RunResult& r) {
   const PaperClaims p = r.paper ? *r.paper : PaperClaims{};
   Json out = {{"sram_bytes", p.sram_bytes.value()},
@@ -244,8 +260,8 @@ Json paper_json(const RunResult& r) {
               {"reduction_bytes_with_init", real(p.naive_bytes.as_double() / p.algorithm1_bytes_with_init.as_double())},
               {"lower_bound", "min(N^2 d / sqrt(M), N^2 d^2 / M), constants unknown"},
               {"lower_bound_elements", real(p.lower_bound_elements)},
-              {"memory_fit_standard_bytes", r.memory_fit ? r.memory_fit->standard.value() : 0},
-              {"memory_fit_flash_bytes", r.memory_fit ? r.memory_fit->flash.value() : 0}};
+              {"memory_fit_standard_bytes", r.memory_fit ? Json(r.memory_fit->standard.value()) : Json(nullptr)},
+              {"memory_fit_flash_bytes", r.memory_fit ? Json(r.memory_fit->flash.value()) : Json(nullptr)}};
   if (!r.paper) {
     for (auto& [key, value] : out.items()) {
       if (value.is_number()) value = nullptr;
@@ -297,7 +313,9 @@ nlohmann::ordered_json run_to_json(const RunResult& r, const std::vector<std::st
          {"boundary", name(c.boundary)},
          {"traffic_ratio", real(c.traffic_ratio)},
          {"speedup_predicted", c.speedup_predicted ? real(*c.speedup_predicted) : Json(nullptr)},
-         {"speedup_measured", nullptr}});
+         {"predicted_reason", c.speedup_predicted ? Json(nullptr) : Json(reason_not_predicted(r, c))},
+         {"speedup_measured", nullptr},
+         {"measured_reason", reason_not_measured(r.device)}});
   }
   out["amdahl"] = amdahl_json(r);
   out["warnings"] = r.warnings;

@@ -58,7 +58,7 @@ std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels);
 /// Where CTAs share no streams, or beyond the first limit, only the central pace is simulated, beyond the second
 /// nothing is.
 inline constexpr std::int64_t kMaxTilesForAllPaces = 100'000'000;
-inline constexpr std::int64_t kMaxTilesSimulated = 2'000'000'000;
+inline constexpr std::int64_t kMaxTilesSimulated = 250'000'000;
 
 /// K and V of all heads whose CTAs are resident at one time, at most.
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config);
