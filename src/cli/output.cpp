@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 
 #include "core/error.hpp"
@@ -27,6 +28,21 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
+/// What came in from outside must not steer the terminal: control characters as \xNN.
+std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out;
+}
+
 [[noreturn]] void fail(const std::string& path, const std::string& what, int code) {
   throw Error(ErrorKind::output, path + ": " + what + ": " + std::generic_category().message(code),
               "check the path, its rights and the space left");
@@ -40,8 +56,38 @@ void write_stdout(std::string_view text) {
   if (code != 0) fail("standard output", "cannot write", code);
 }
 
-void write_result(const std::string& path, std::string_view text) {
-  if (path == "-") return write_stdout(text);
+namespace {
+
+/// Where writing to `path` ends up: symbolic links are followed, also one whose target is still to be made.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path target = path;
+  for (int links = 0; std::filesystem::is_symlink(target, error); ++links) {
+    if (links == 40) fail(path, "cannot write", ELOOP);
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) fail(path, "cannot read the link", error.value());
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target.string();
+}
+
+}  // namespace
+
+void check_result_path(const std::string& path) {
+  if (path.empty() || path == "-") return;
+  const std::filesystem::path target = target_of(path);
+  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
+  if (::access(target.c_str(), F_OK) == 0) {
+    if (::access(target.c_str(), W_OK) != 0) fail(path, "cannot write", errno);
+    if (std::filesystem::is_directory(target)) fail(path, "cannot write", EISDIR);
+  } else if (::access(folder.c_str(), W_OK) != 0) {
+    fail(path, "cannot create", errno);
+  }
+}
+
+void write_result(const std::string& given_path, std::string_view text) {
+  if (given_path == "-") return write_stdout(text);
+  const std::string path = target_of(given_path);
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {  // a device or a pipe takes no rename
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -68,8 +114,8 @@ void write_result(const std::string& path, std::string_view text) {
 }
 
 void say_error(std::string_view message, std::string_view hint) {
-  std::string text = "hbmscope: " + std::string(message) + "\n";
-  if (!hint.empty()) text += "  hint: " + std::string(hint) + "\n";
+  std::string text = "hbmscope: " + printable(message) + "\n";
+  if (!hint.empty()) text += "  hint: " + printable(hint) + "\n";
   (void)write_all(STDERR_FILENO, text);
 }
 

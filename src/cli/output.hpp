@@ -8,6 +8,9 @@ namespace hbmscope {
 /// output).
 void write_stdout(std::string_view text);
 
+/// Throws at once what writing a result to `path` later would: no such folder, no right, a folder itself.
+void check_result_path(const std::string& path);
+
 /// Writes a result to a file, whole or not at all: to a temporary beside it, then renamed. "-" is standard output.
 void write_result(const std::string& path, std::string_view text);
 

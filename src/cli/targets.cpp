@@ -1,5 +1,6 @@
 #include "cli/targets.hpp"
 
+#include "cli/output.hpp"
 #include "core/error.hpp"
 
 namespace hbmscope {
@@ -21,6 +22,7 @@ void check_targets(const Targets& targets) {
                   "give each format a file of its own");
     }
   }
+  for (const std::string* path : all) check_result_path(*path);
 }
 
 }  // namespace hbmscope

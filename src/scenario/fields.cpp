@@ -121,8 +121,18 @@ std::optional<double> Fields::optional_real(const char* key) const {
 
 std::string Fields::require_string(const char* key) const {
   const json& value = require(key);
-  if (!value.is_string()) fail(key, "must be a text, got " + describe(value));
-  return value.get<std::string>();
+  if (!value.is_string()) fail(key, "must be a text, got " + describe(value), "write it in double quotes");
+  std::string text = value.get<std::string>();
+  // Texts end up in tables and on terminals, which a control character would spoil or steer.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control)) {
+    fail(key, "must not contain control characters or line breaks", "keep it to one line of plain text");
+  }
+  constexpr std::size_t kMaxText = 4000;
+  if (text.size() > kMaxText)
+    fail(key, "is a text of " + std::to_string(text.size()) + " bytes, more than " + std::to_string(kMaxText),
+         "shorten it");
+  return text;
 }
 
 std::optional<std::string> Fields::optional_string(const char* key) const {
