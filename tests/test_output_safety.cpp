@@ -46,8 +46,8 @@ TEST_CASE("a path that cannot take a result is refused before anything is comput
   const fs::path folder = fresh_folder("hbmscope-path");
   fs::create_symlink("loop.json", folder / "loop.json");
   fs::create_symlink("/nonexistent/x.json", folder / "dangling.json");
-  for (const std::string path : {(folder / "no" / "x.json").string(), folder.string(), (folder / "loop.json").string(),
-                                 (folder / "dangling.json").string()}) {
+  for (const std::string& path : {(folder / "no" / "x.json").string(), folder.string(), (folder / "loop.json").string(),
+                                  (folder / "dangling.json").string()}) {
     CAPTURE(path);
     const Outcome outcome = run_program({"run", "--seqlen", "64", "--engine", "model", "--json", path});
     CHECK(outcome.code == 1);
