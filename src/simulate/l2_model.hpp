@@ -13,8 +13,8 @@ enum class Pace : std::uint8_t {
   lockstep,  ///< waves: all resident CTAs start together and take one step each a round; the next wave starts when all
              ///< are done
   coupled,   ///< a CTA that ends makes room for the next of the grid at once, and a step that goes to HBM takes
-            ///< kMissStall longer: who runs ahead waits for HBM, and who follows finds the tiles in L2 and catches up.
-            ///< The central value.
+             ///< kMissStall longer: who runs ahead waits for HBM, and who follows finds the tiles in L2 and catches up.
+             ///< The central value.
   apart,  ///< as coupled, but nothing holds CTAs together: every step takes the same time, and those that started apart
           ///< stay apart
 };
