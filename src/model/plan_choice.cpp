@@ -92,8 +92,10 @@ TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan
 
 std::int64_t choose_kv_splits(const AttentionShape& s, const TilePlan& plan, std::int64_t num_sms) {
   const std::int64_t pack = plan.pack_gqa.value_or(true) ? s.group_size() : 1;
-  const double query_tiles = static_cast<double>(s.batch) * static_cast<double>(s.num_heads / pack) *
-                             static_cast<double>((s.seqlen_q * pack + plan.block_q - 1) / plan.block_q);
+  const std::int64_t heads = s.num_heads / pack;
+  const std::int64_t tiles_per_head = (s.seqlen_q * pack + plan.block_q - 1) / plan.block_q;
+  const double query_tiles =
+      static_cast<double>(s.batch) * static_cast<double>(heads) * static_cast<double>(tiles_per_head);
   const auto sms = static_cast<double>(num_sms);
   if (query_tiles >= 0.8 * sms) return 1;
   const std::int64_t most = std::min<std::int64_t>(128, (s.seqlen_kv + plan.block_kv - 1) / plan.block_kv);
