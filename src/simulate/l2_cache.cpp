@@ -1,5 +1,6 @@
 #include "simulate/l2_cache.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hbmscope {
@@ -15,6 +16,10 @@ std::size_t scatter(std::uint64_t key) {
   key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9u;
   key = (key ^ (key >> 27)) * 0x94D049BB133111EBu;
   return static_cast<std::size_t>(key ^ (key >> 31));
+}
+
+Tensor tensor_of(std::uint64_t key) {
+  return static_cast<Tensor>(key >> (kTileKeyHeadShift + kHeadBits));
 }
 
 }  // namespace
@@ -70,7 +75,7 @@ void L2Cache::insert(std::uint64_t key, const TileRequest& r, std::size_t bucket
   buckets_[bucket] = index;
   push_front(index);
   used_ += r.bytes;
-  if ((entries_.size() - free_.size()) * 2 > buckets_.size()) grow();
+  if ((entries_.size() - free_.size()) * 2 > buckets_.size()) rehash(buckets_.size() * 2);
 }
 
 void L2Cache::evict_oldest() {
@@ -90,14 +95,44 @@ void L2Cache::leave_bucket(std::uint32_t index) {
   *link = entries_[index].next;
 }
 
-void L2Cache::grow() {
-  buckets_.assign(buckets_.size() * 2, kNone);
+void L2Cache::rehash(std::size_t buckets) {
+  buckets_.assign(buckets, kNone);
   for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
     Entry& entry = entries_[index];
     entry.bucket = static_cast<std::uint32_t>(bucket_of(entry.key));
     entry.next = buckets_[entry.bucket];
     buckets_[entry.bucket] = index;
   }
+}
+
+L2Cache::State L2Cache::state() const {
+  State state;
+  state.tiles.reserve(tiles_held());
+  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
+    state.tiles.push_back({entries_[index].key, entries_[index].tensor, entries_[index].dirty});
+  }
+  const auto of = [](std::uint64_t key) { return State::Held{key, tensor_of(key), false}; };
+  state.newest = {of(newest_), of(second_newest_)};
+  return state;
+}
+
+bool L2Cache::State::is_moved_on_from(const State& earlier, const HeadShift& by) const {
+  const auto moved = [&](const Held& now, const Held& then) {
+    if (then.key == UINT64_MAX) return now.key == UINT64_MAX;
+    return now.dirty == then.dirty && now.key == by.moved(then.key, then.tensor);
+  };
+  return std::equal(newest.begin(), newest.end(), earlier.newest.begin(), moved) &&
+         std::equal(tiles.begin(), tiles.end(), earlier.tiles.begin(), earlier.tiles.end(), moved);
+}
+
+void L2Cache::move_on(const HeadShift& by) {
+  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
+    entries_[index].key = by.moved(entries_[index].key, entries_[index].tensor);
+  }
+  for (std::uint64_t* key : {&newest_, &second_newest_}) {
+    if (*key != UINT64_MAX) *key = by.moved(*key, tensor_of(*key));
+  }
+  rehash(buckets_.size());
 }
 
 void L2Cache::unlink(std::uint32_t index) {

@@ -12,6 +12,15 @@ std::uint64_t tile_key(const TileId& tile);
 
 inline constexpr int kTileKeyHeadShift = 38;  ///< where a key's batch_head begins
 
+/// So many heads on: what turns the tiles of one head into those of a later one. K and V follow the kv head.
+struct HeadShift {
+  std::int64_t heads = 0, kv_heads = 0;
+  [[nodiscard]] std::uint64_t moved(std::uint64_t key, Tensor tensor) const {
+    const bool per_kv_head = tensor == Tensor::K || tensor == Tensor::V;
+    return key + (static_cast<std::uint64_t>(per_kv_head ? kv_heads : heads) << kTileKeyHeadShift);
+  }
+};
+
 /// One tile request as a CTA issues it.
 struct TileRequest {
   std::uint64_t key;
@@ -39,6 +48,28 @@ class L2Cache {
   /// Bytes across l2_hbm since the last call.
   Traffic take_traffic();
 
+  /// Which tiles are held, from the newest to the oldest, and which of them are dirty.
+  struct State {
+    struct Held {
+      std::uint64_t key;
+      Tensor tensor;
+      bool dirty;
+    };
+    std::vector<Held> tiles;
+    std::array<Held, 2> newest;
+    /// Is this the same state as `earlier`, with every tile moved on?
+    [[nodiscard]] bool is_moved_on_from(const State& earlier, const HeadShift& by) const;
+  };
+  [[nodiscard]] State state() const;
+  [[nodiscard]] std::size_t tiles_held() const { return entries_.size() - free_.size(); }
+  /// As if what led to this state had been done to tiles of later heads.
+  void move_on(const HeadShift& by);
+  using Sums = std::array<std::int64_t, kTensorCount>;
+  Sums& read() { return read_; }  ///< bytes from HBM since the last take_traffic()
+  Sums& written() { return written_; }
+  [[nodiscard]] const Sums& read() const { return read_; }
+  [[nodiscard]] const Sums& written() const { return written_; }
+
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct Entry {
@@ -59,7 +90,7 @@ class L2Cache {
   void insert(std::uint64_t key, const TileRequest& r, std::size_t bucket);
   [[nodiscard]] std::size_t bucket_of(std::uint64_t key) const;
   void leave_bucket(std::uint32_t entry);
-  void grow();
+  void rehash(std::size_t buckets);
 
   std::int64_t capacity_;
   std::int64_t used_ = 0;
@@ -68,7 +99,7 @@ class L2Cache {
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> buckets_;  ///< first entry of each, or kNone
   std::uint32_t head_ = kNone, tail_ = kNone;
-  std::array<std::int64_t, kTensorCount> read_{}, written_{};
+  Sums read_{}, written_{};
 };
 
 }  // namespace hbmscope

@@ -20,8 +20,9 @@ enum class Pace : std::uint8_t {
 };
 inline constexpr std::array<Pace, 3> kPaces{Pace::lockstep, Pace::coupled, Pace::apart};
 /// Assumed, one value for every GPU and shape: most of the latency of HBM hides behind the double-buffered loads of a
-/// kernel.
-inline constexpr double kMissStall = 0.1;
+/// kernel. In tenths of a step, so that they add up exactly.
+inline constexpr std::int64_t kStallsPerStep = 10;
+inline constexpr double kMissStall = 1.0 / kStallsPerStep;
 
 constexpr std::string_view name(Pace pace) {
   constexpr std::array<std::string_view, 3> names{"lockstep", "coupled", "apart"};
@@ -46,6 +47,7 @@ struct L2Result {
       stages;  ///< at l2_hbm; what a stage leaves dirty is written back in a later one, or in the last
   Traffic traffic{Boundary::l2_hbm};
   std::vector<StageTraffic> requested;  ///< at sm_l2: what the SMs asked for on the way
+  std::int64_t requests_played = 0;     ///< the others repeat what was played for earlier heads
 };
 
 /// Plays the kernels' tile requests against an L2, one pace. `progress`, if given, is called now and then with the

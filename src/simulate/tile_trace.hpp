@@ -12,7 +12,6 @@ class TileTrace : public TileListener {
   struct Request {
     TileRequest first;
     std::uint64_t key_stride;  ///< added to the key at each repeat
-    bool per_kv_head;
   };
   struct Steps {
     std::uint32_t begin, end;  ///< requests of one step
@@ -23,9 +22,6 @@ class TileTrace : public TileListener {
     Tensor tensor;
     std::int64_t read, write;
   };
-
-  /// `relocatable`: the trace will be replayed for other heads, so K and V, which follow the kv head, are told apart.
-  explicit TileTrace(bool relocatable = false) : relocatable_(relocatable) {}
 
   void load(const TileId& tile, Bytes bytes) override { add(tile, bytes, false); }
   void store(const TileId& tile, Bytes bytes) override { add(tile, bytes, true); }
@@ -41,12 +37,10 @@ class TileTrace : public TileListener {
 
  private:
   void add(const TileId& tile, Bytes bytes, bool store) {
-    const bool per_kv_head = relocatable_ && (tile.tensor == Tensor::K || tile.tensor == Tensor::V);
-    pending_.push_back({{tile_key(tile), bytes.value(), tile.tensor, store}, 0, per_kv_head});
+    pending_.push_back({{tile_key(tile), bytes.value(), tile.tensor, store}, 0});
   }
   [[nodiscard]] bool continues(const Steps& last) const;
 
-  bool relocatable_;
   std::vector<Request> requests_, pending_;
   std::vector<Steps> steps_;
   std::vector<Total> totals_;

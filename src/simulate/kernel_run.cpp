@@ -1,0 +1,235 @@
+#include "simulate/kernel_run.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace hbmscope {
+namespace {
+
+constexpr std::int64_t kMaxSharedTraces = 1 << 16;
+constexpr std::int64_t kReportEvery = 1 << 20;  ///< requests
+/// Looking whether the state repeats costs a glance at every tile in L2; so many requests a tile come first.
+constexpr std::int64_t kRequestsPerTileLookedAt = 8;
+
+/// The CTA that starts as number `n`.
+std::int64_t cta_at(std::int64_t n, const KernelWalk& kernel, CtaOrder order) {
+  const std::int64_t tiles = kernel.tiles_per_head, heads = kernel.num_ctas / tiles;
+  switch (order) {
+    case CtaOrder::ascending:
+      return n;
+    case CtaOrder::longest_first:
+      return n / tiles * tiles + (tiles - 1 - n % tiles);
+    case CtaOrder::longest_first_interleaved:
+      return n % heads * tiles + (tiles - 1 - n / heads);
+  }
+  return n;
+}
+
+}  // namespace
+
+KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, std::int64_t places, Pace pace, L2Cache& cache)
+    : kernel_(kernel),
+      order_(order),
+      pace_(pace),
+      cache_(cache),
+      slots_(static_cast<std::size_t>(std::min(places, kernel.num_ctas))) {
+  const std::int64_t traces = kernel.tiles_per_head * kernel.passes_per_cta;
+  if (kernel.heads_per_kv > 0 && kernel.num_ctas > kernel.tiles_per_head && traces <= kMaxSharedTraces) {
+    shared_.assign(static_cast<std::size_t>(traces), TileTrace());
+  }
+  tile_key({Tensor::Q, kernel.num_ctas / kernel.tiles_per_head, 0});  // refuses more heads than a key holds
+  choose_period();
+}
+
+void KernelRun::play(const Progress& progress) {
+  if (kernel_.passes_per_cta == 1 && kernel_.tiles_per_pass == 1) return play_one_step_ctas(progress);
+  std::int64_t reported = 0;
+  while (true) {
+    if (pace_ != Pace::lockstep || running_ == 0) {
+      start_ctas();
+      skip_repetitions(progress);
+    }
+    if (running_ == 0) return;
+    for (Slot& slot : slots_) {
+      if (slot.busy()) played_ += take_step(slot);
+    }
+    if (progress && played_ - reported > kReportEvery) {
+      progress(played_ - reported);
+      reported = played_;
+    }
+  }
+}
+
+Traffic KernelRun::requested() const {
+  Traffic traffic(Boundary::sm_l2);
+  for (const TensorInfo& tensor : kTensors) {
+    traffic.read(tensor.tensor, Bytes(read_[static_cast<std::size_t>(tensor.tensor)]));
+    traffic.write(tensor.tensor, Bytes(written_[static_cast<std::size_t>(tensor.tensor)]));
+  }
+  return traffic;
+}
+
+/// CTAs of a single step cannot get ahead of each other: no need to take them down first.
+void KernelRun::play_one_step_ctas(const Progress& progress) {
+  struct Player : TileListener {
+    explicit Player(KernelRun& kernel) : run(kernel) {}
+    void load(const TileId& tile, Bytes bytes) override { play(tile, bytes, false, run.read_); }
+    void store(const TileId& tile, Bytes bytes) override { play(tile, bytes, true, run.written_); }
+    void play(const TileId& tile, Bytes bytes, bool store, L2Cache::Sums& sum) {
+      sum[static_cast<std::size_t>(tile.tensor)] += bytes.value();
+      const std::uint64_t key = tile_key(tile);
+      run.cache_.request(key, {key, bytes.value(), tile.tensor, store});
+      ++run.played_;
+    }
+    KernelRun& run;
+  } player(*this);
+  while (started_ < kernel_.num_ctas) {
+    kernel_.walk_pass(cta_at(started_++, kernel_, order_), 0, player);
+    if (progress && started_ % kReportEvery == 0) progress(kReportEvery);
+    skip_repetitions(progress);
+  }
+}
+
+void KernelRun::start_ctas() {
+  for (Slot& slot : slots_) {
+    if (slot.busy() || started_ == kernel_.num_ctas) continue;
+    slot.cta = cta_at(started_++, kernel_, order_);
+    slot.pass = -1;
+    slot.stalls = 0;
+    ++running_;
+    next_pass(slot);
+  }
+}
+
+/// Finds the next pass that asks for anything; frees the slot after the last.
+void KernelRun::next_pass(Slot& slot) {
+  slot.steps = 0;
+  slot.repeat = 0;
+  while (++slot.pass < kernel_.passes_per_cta) {
+    slot.trace = shared_.empty() ? own_trace(slot) : shared_trace(slot);
+    if (slot.trace->empty()) continue;
+    for (const TileTrace::Total& total : slot.trace->totals()) {
+      read_[static_cast<std::size_t>(total.tensor)] += total.read;
+      written_[static_cast<std::size_t>(total.tensor)] += total.write;
+    }
+    return;
+  }
+  slot.cta = -1;
+  --running_;
+}
+
+const TileTrace* KernelRun::own_trace(Slot& slot) {
+  slot.own_trace.clear();
+  slot.shift = {};
+  kernel_.walk_pass(slot.cta, slot.pass, slot.own_trace);
+  slot.own_trace.finish();
+  return &slot.own_trace;
+}
+
+/// The trace of the same tile and pass of head 0, moved to the slot's head.
+const TileTrace* KernelRun::shared_trace(Slot& slot) {
+  const std::int64_t tile = slot.cta % kernel_.tiles_per_head;
+  slot.shift = shift_to(slot.cta / kernel_.tiles_per_head);
+  TileTrace& trace = shared_[static_cast<std::size_t>(tile * kernel_.passes_per_cta + slot.pass)];
+  if (trace.empty()) {
+    kernel_.walk_pass(tile, slot.pass, trace);
+    trace.finish();
+  }
+  return &trace;
+}
+
+std::int64_t KernelRun::take_step(Slot& slot) {
+  if (slot.stalls >= kStallsPerStep) {
+    slot.stalls -= kStallsPerStep;
+    return 0;
+  }
+  bool hit = true;
+  const TileTrace::Steps& steps = slot.trace->steps()[slot.steps];
+  for (std::uint32_t i = steps.begin; i < steps.end; ++i) {
+    const TileTrace::Request& r = slot.trace->request(i);
+    const std::uint64_t key = r.first.key + static_cast<std::uint64_t>(slot.repeat) * r.key_stride;
+    hit = cache_.request(slot.shift.moved(key, r.first.tensor), r.first) && hit;
+  }
+  if (!hit && pace_ == Pace::coupled) ++slot.stalls;
+  if (++slot.repeat == steps.repeats) {
+    slot.repeat = 0;
+    if (++slot.steps == slot.trace->steps().size()) next_pass(slot);
+  }
+  return steps.end - steps.begin;
+}
+
+// ---- what repeats from head to head
+// ---------------------------------------------------------------------------------- Where heads are alike, a state of
+// L2 and slots that is an earlier one with every tile moved on by so many heads leads to the same bytes again, and
+// again: the simulation need not be played to know its outcome.
+
+/// So many heads fill the slots evenly and end with a kv head.
+void KernelRun::choose_period() {
+  if (kernel_.heads_per_kv == 0 || order_ == CtaOrder::longest_first_interleaved) return;
+  const auto slots = static_cast<std::int64_t>(slots_.size());
+  const bool one_step = kernel_.passes_per_cta == 1 && kernel_.tiles_per_pass == 1;
+  const std::int64_t even = one_step ? 1 : slots / std::gcd(slots, kernel_.tiles_per_head);
+  period_ = std::lcm(even, kernel_.heads_per_kv);
+}
+
+KernelRun::Snapshot KernelRun::snapshot() const {
+  Snapshot s{started_, played_, cache_.state(), {}, {cache_.read(), cache_.written(), read_, written_}};
+  for (const Slot& slot : slots_) {
+    if (slot.busy()) {
+      s.slots.push_back({slot.cta, slot.pass, static_cast<std::int64_t>(slot.steps), slot.repeat, slot.stalls});
+    } else {
+      s.slots.push_back({-1, 0, 0, 0, 0});
+    }
+  }
+  return s;
+}
+
+bool KernelRun::is_moved_on(const Snapshot& now, const Snapshot& then) const {
+  const std::int64_t ctas = now.started - then.started;
+  const auto moved = [&](std::array<std::int64_t, 5> a, const std::array<std::int64_t, 5>& b) {
+    if (a[0] >= 0 && b[0] >= 0) a[0] -= ctas;
+    return a == b;
+  };
+  return std::equal(now.slots.begin(), now.slots.end(), then.slots.begin(), moved) &&
+         now.cache.is_moved_on_from(then.cache, shift_to(ctas / kernel_.tiles_per_head));
+}
+
+void KernelRun::skip_repetitions(const Progress& progress) {
+  if (period_ == 0 || started_ == 0 || started_ % (period_ * kernel_.tiles_per_head) != 0) return;
+  if (last_ && last_->started == started_) return;
+  const std::int64_t total = kernel_.num_ctas;
+  if (total - started_ < period_ * kernel_.tiles_per_head) {
+    period_ = 0;
+    return;
+  }
+  if (played_ - looked_at_ < kRequestsPerTileLookedAt * static_cast<std::int64_t>(cache_.tiles_held())) {
+    period_ *= 2;
+    return;
+  }
+  looked_at_ = played_;
+  Snapshot now = snapshot();
+  const std::int64_t ctas = last_ ? now.started - last_->started : 0;
+  if (ctas == 0 || !is_moved_on(now, *last_)) {
+    last_ = std::move(now);
+    return;
+  }
+  const std::int64_t times = (total - started_) / ctas;
+  L2Cache::Sums* const sums[] = {&cache_.read(), &cache_.written(), &read_, &written_};
+  for (std::size_t i = 0; i < now.sums.size(); ++i) {
+    for (std::size_t t = 0; t < kTensorCount; ++t) (*sums[i])[t] += times * (now.sums[i][t] - last_->sums[i][t]);
+  }
+  const HeadShift on = shift_to(times * ctas / kernel_.tiles_per_head);
+  cache_.move_on(on);
+  for (Slot& slot : slots_) {
+    if (!slot.busy()) continue;
+    slot.cta += times * ctas;
+    slot.shift.heads += on.heads;
+    slot.shift.kv_heads += on.kv_heads;
+  }
+  started_ += times * ctas;
+  if (progress) progress(times * (now.played - last_->played));
+  period_ = 0;
+}
+
+}  // namespace hbmscope

@@ -1,0 +1,72 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "model/algorithm.hpp"
+#include "simulate/l2_cache.hpp"
+#include "simulate/l2_model.hpp"
+#include "simulate/tile_trace.hpp"
+
+namespace hbmscope {
+
+/// One kernel's CTAs as they come and go in the places that the GPU has for them, asking the L2 for their tiles.
+class KernelRun {
+ public:
+  using Progress = std::function<void(std::int64_t requests)>;
+
+  KernelRun(const KernelWalk& kernel, CtaOrder order, std::int64_t places, Pace pace, L2Cache& cache);
+  void play(const Progress& progress);
+  /// What the SMs asked for, at sm_l2.
+  [[nodiscard]] Traffic requested() const;
+  [[nodiscard]] std::int64_t requests_played() const { return played_; }
+
+ private:
+  /// The CTA that runs in one of the places, and how far it has come.
+  struct Slot {
+    std::int64_t cta = -1, pass = 0;
+    const TileTrace* trace = nullptr;
+    TileTrace own_trace;    ///< where heads are not alike
+    HeadShift shift;        ///< from the trace's head to this CTA's
+    std::size_t steps = 0;  ///< place in the trace
+    std::int64_t repeat = 0;
+    std::int64_t stalls = 0;  ///< time lost to HBM, in parts of a step
+    [[nodiscard]] bool busy() const { return cta >= 0; }
+  };
+  /// All that decides what the CTAs after the first `started` will do to the L2, and the bytes so far.
+  struct Snapshot {
+    std::int64_t started, played;
+    L2Cache::State cache;
+    std::vector<std::array<std::int64_t, 5>> slots;
+    std::array<L2Cache::Sums, 4> sums;
+  };
+
+  void play_one_step_ctas(const Progress& progress);
+  void start_ctas();
+  void next_pass(Slot& slot);
+  const TileTrace* own_trace(Slot& slot);
+  const TileTrace* shared_trace(Slot& slot);
+  std::int64_t take_step(Slot& slot);
+
+  [[nodiscard]] HeadShift shift_to(std::int64_t head) const { return {head, head / kernel_.heads_per_kv}; }
+  void choose_period();
+  [[nodiscard]] Snapshot snapshot() const;
+  [[nodiscard]] bool is_moved_on(const Snapshot& now, const Snapshot& then) const;
+  void skip_repetitions(const Progress& progress);
+
+  const KernelWalk& kernel_;
+  CtaOrder order_;
+  Pace pace_;
+  L2Cache& cache_;
+  std::vector<Slot> slots_;
+  std::vector<TileTrace> shared_;  ///< by tile and pass, where heads are alike
+  std::int64_t started_ = 0, running_ = 0, played_ = 0;
+  std::int64_t period_ = 0;     ///< heads after which the same may begin again; 0: nothing to be had by looking
+  std::int64_t looked_at_ = 0;  ///< requests played when it was last looked
+  std::optional<Snapshot> last_;
+  L2Cache::Sums read_{}, written_{};
+};
+
+}  // namespace hbmscope
