@@ -10,19 +10,27 @@ if(NOT HBMSCOPE_CUDA STREQUAL OFF)
     execute_process(COMMAND ${HBMSCOPE_NVCC} --version OUTPUT_VARIABLE nvcc_says)
     string(REGEX MATCH "release ([0-9]+\\.[0-9]+)" unused "${nvcc_says}")
     set(cuda_version ${CMAKE_MATCH_1})
-    file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/*.cu src/device/*.cu)
-    if(cuda_sources)
-      message(STATUS "CUDA found: ${cuda_version}")
-      # Both have to be known before the language is enabled, or CMake picks them itself.
-      set(CMAKE_CUDA_COMPILER ${HBMSCOPE_NVCC})
-      if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-        set(CMAKE_CUDA_ARCHITECTURES 80 90a-real)
-      endif()
-      enable_language(CUDA)
-      find_package(CUDAToolkit REQUIRED)
-      set(HBMSCOPE_CUDA_SOURCES ${cuda_sources})
-    else()
-      message(STATUS "CUDA found: ${cuda_version}; no kernels yet")
+    message(STATUS "CUDA found: ${cuda_version}")
+    # Both have to be known before the language is enabled, or CMake picks them itself. PTX of compute_90 is for GPUs
+    # that are newer than this list.
+    set(CMAKE_CUDA_COMPILER ${HBMSCOPE_NVCC})
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 89-real 90a-real 90-virtual)
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    file(GLOB HBMSCOPE_CUDA_SOURCES CONFIGURE_DEPENDS kernels/*.cu kernels/pipelines.cpp)
+    # The Range Profiler came with CUDA 12.6; on some toolkits CUPTI lies in a folder of its own. AddressSanitizer ends a
+    # program that loads it.
+    find_path(HBMSCOPE_CUPTI_INCLUDE cupti_range_profiler.h
+              HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include NO_DEFAULT_PATH)
+    find_library(HBMSCOPE_CUPTI_LIBRARY cupti
+                 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib
+                       ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/lib64 NO_DEFAULT_PATH)
+    set(HBMSCOPE_DEVICE_SOURCES device_cuda.cpp probes_cuda.cpp nvtx_ranges.cpp clocks_nvml.cpp)
+    if(HBMSCOPE_CUPTI_INCLUDE AND HBMSCOPE_CUPTI_LIBRARY AND NOT HBMSCOPE_SANITIZE)
+      set(HBMSCOPE_CUPTI ON)
+      list(APPEND HBMSCOPE_DEVICE_SOURCES hw_counters_cupti.cpp)
     endif()
   elseif(HBMSCOPE_CUDA STREQUAL ON)
     message(FATAL_ERROR "HBMSCOPE_CUDA is ON and nvcc was not found: not in PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda.\n"
@@ -32,11 +40,42 @@ if(NOT HBMSCOPE_CUDA STREQUAL OFF)
   endif()
 endif()
 
-function(hbmscope_add_cuda target)
+# Which files of src/device answer is decided here, so that no caller needs a preprocessor switch. Takes those that are
+# built as part of hbmscope_device out of the list.
+function(hbmscope_choose_device list_name)
+  set(chosen ${${list_name}})
+  list(FILTER chosen EXCLUDE REGEX "src/device/(device_cuda|probes_cuda|nvtx_ranges|clocks_nvml|hw_counters_cupti)[.]cpp$")
   if(HBMSCOPE_CUDA_SOURCES)
-    target_sources(${target} PRIVATE ${HBMSCOPE_CUDA_SOURCES})
-    # CMake up to 3.25 ignores CUDA_STANDARD 20 without a word.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
-    target_link_libraries(${target} PUBLIC CUDA::cudart_static)
+    list(FILTER chosen EXCLUDE REGEX "src/device/device_none[.]cpp$")
   endif()
+  if(HBMSCOPE_CUPTI)
+    list(FILTER chosen EXCLUDE REGEX "src/device/hw_counters_none[.]cpp$")
+  endif()
+  set(${list_name} ${chosen} PARENT_SCOPE)
+endfunction()
+
+# All that needs the toolkit, as one target of its own: `ninja hbmscope_device` tells whether it compiles.
+function(hbmscope_add_cuda target)
+  if(NOT HBMSCOPE_CUDA_SOURCES)
+    return()
+  endif()
+  list(TRANSFORM HBMSCOPE_DEVICE_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/device/)
+  add_library(hbmscope_device OBJECT ${HBMSCOPE_CUDA_SOURCES} ${HBMSCOPE_DEVICE_SOURCES})
+  target_compile_features(hbmscope_device PRIVATE cxx_std_20)
+  target_include_directories(hbmscope_device PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_link_libraries(hbmscope_device PUBLIC CUDA::cudart_static PRIVATE hbmscope_warnings)
+  # CMake up to 3.25 ignores CUDA_STANDARD 20 without a word.
+  target_compile_options(hbmscope_device PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+  if(HBMSCOPE_WERROR)
+    target_compile_options(hbmscope_device PRIVATE
+                           "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra>")
+  endif()
+  if(HBMSCOPE_CUPTI)
+    get_filename_component(cupti_dir "${HBMSCOPE_CUPTI_LIBRARY}" DIRECTORY)
+    target_include_directories(hbmscope_device SYSTEM PRIVATE ${HBMSCOPE_CUPTI_INCLUDE})
+    target_compile_definitions(hbmscope_device PRIVATE HBMSCOPE_HAVE_CUPTI "HBMSCOPE_CUPTI_DIR=\"${cupti_dir}\"")
+    target_compile_definitions(${target} PUBLIC HBMSCOPE_HAVE_CUPTI)
+  endif()
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:hbmscope_device>)
+  target_link_libraries(${target} PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS})
 endfunction()

@@ -24,7 +24,7 @@ struct Room {
 
 constexpr std::array<std::string_view, 6> kSourceExtensions{".hpp", ".cpp", ".cu", ".cuh", ".def", ".in"};
 const std::vector<std::string_view> kCudaHeaders{"cuda", "cupti", "nvtx3/", "cublas", "mma.h", "cooperative_groups"};
-const std::vector<std::string_view> kSystemHeaders{"unistd.h", "sys/", "fcntl.h", "poll.h"};
+const std::vector<std::string_view> kSystemHeaders{"unistd.h", "sys/", "fcntl.h", "poll.h", "dlfcn.h"};
 
 std::vector<std::string_view> join(std::vector<std::string_view> a, const std::vector<std::string_view>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -38,7 +38,7 @@ const std::vector<Room>& rooms() {
       {"simulate", {"core", "model"}, {"immintrin.h"}, {"iostream"}},
       {"scenario", {"core", "model"}, {"nlohmann/"}, {}},
       {"device", {"core", "model", "simulate", "kernels"}, join(kCudaHeaders, kSystemHeaders), {}},
-      {"measure", {"core", "model", "simulate", "device"}, {}, {"iostream"}},
+      {"measure", {"core", "model", "simulate", "device", "kernels"}, {}, {"iostream"}},
       {"analysis", {"core", "model", "simulate", "device", "measure", "scenario"}, {}, {"iostream"}},
       {"report", {"core", "model", "simulate", "device", "measure", "analysis", "scenario"}, {"fmt/", "nlohmann/"}, {}},
       {"cli",
@@ -46,7 +46,7 @@ const std::vector<Room>& rooms() {
        join({"CLI/", "fmt/", "nlohmann/"}, kSystemHeaders),
        {}},
       {"main", {"core", "cli"}, kSystemHeaders, {}},
-      {"kernels", {"core", "model"}, kCudaHeaders, {"iostream"}},
+      {"kernels", {"core", "model"}, join(kCudaHeaders, {"dlfcn.h"}), {"iostream"}},
   };
   return table;
 }

@@ -67,9 +67,9 @@ RunRequest request_of(const Scenario& scenario, std::size_t run) {
   return request;
 }
 
-RunResult run_of(const Scenario& scenario, std::size_t run, const Progress& progress) {
+RunResult run_of(const Scenario& scenario, std::size_t run, const Fraction& progress) {
   const RunRequest request = request_of(scenario, run);
-  return located(place(scenario, run), [&] { return hbmscope::run(request, progress); });
+  return located(place(scenario, run), [&] { return hbmscope::run(request, {progress, {}}); });
 }
 
 }  // namespace hbmscope

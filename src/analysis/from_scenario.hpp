@@ -11,6 +11,6 @@ namespace hbmscope {
 RunRequest request_of(const Scenario& scenario, std::size_t run);
 
 /// run() of that request; a request that cannot be met is an Error (kind data) that names the file and the run.
-RunResult run_of(const Scenario& scenario, std::size_t run, const Progress& progress = {});
+RunResult run_of(const Scenario& scenario, std::size_t run, const Fraction& progress = {});
 
 }  // namespace hbmscope

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/known.hpp"
 #include "device/device.hpp"
+#include "measure/measure.hpp"
 #include "model/algorithm.hpp"
 #include "model/amdahl.hpp"
 #include "model/gpu_spec.hpp"
@@ -28,6 +30,11 @@ enum class Engine : std::uint8_t {
   automatic,
 };
 
+constexpr std::string_view name(Engine engine) {
+  constexpr std::array<std::string_view, 5> names{"model", "sim", "cpu", "gpu", "auto"};
+  return names[static_cast<std::size_t>(engine)];
+}
+
 struct AmdahlInput {
   std::optional<double> share;       ///< attention's share of the step, 0 to 1
   std::optional<double> speedup;     ///< of attention
@@ -39,6 +46,7 @@ struct RunRequest {
   std::string pass = "forward";           ///< forward, backward, both or decode
   std::vector<std::string> algorithms;    ///< empty: the pass's own
   TilePlan plan;                          ///< what the user fixed; zeros and nothings are chosen
+  bool order_given = false;               ///< plan.order was fixed too
   std::optional<std::int64_t> kv_splits;  ///< of split_kv; by default as many as fill the GPU
   GpuSpec gpu;
   bool gpu_assumed = false;   ///< nobody named one
@@ -48,26 +56,10 @@ struct RunRequest {
   Engine engine = Engine::automatic;
   AmdahlInput amdahl;
   std::uint64_t seed = 1;
-};
-
-enum class Status : std::uint8_t { ok, unsupported, skipped, failed };
-
-constexpr std::string_view name(Status status) {
-  constexpr std::array<std::string_view, 4> names{"ok", "unsupported", "skipped", "failed"};
-  return names[static_cast<std::size_t>(status)];
-}
-
-/// A value, or why there is none.
-template <class T>
-struct Known {
-  std::optional<T> value;
-  Status status = Status::ok;
-  std::string reason;
-  static Known missing(Status status, std::string reason) { return {std::nullopt, status, std::move(reason)}; }
-  static Known of(T value) { return {std::move(value), Status::ok, {}}; }
-  explicit operator bool() const { return value.has_value(); }
-  const T& operator*() const { return *value; }
-  const T* operator->() const { return &*value; }
+  int device = 0;              ///< which CUDA device
+  std::optional<int> repeats;  ///< timed runs on a GPU; 0: none; by default as many as a third of a second holds
+  bool kernel_counters = true, hw_counters = true;
+  bool require_counters = false;  ///< an Error (kind device) where the hardware's counters tell nothing
 };
 
 /// Bytes across one boundary as one witness has them.
@@ -87,6 +79,7 @@ struct StageResult {
   std::vector<TrafficEntry> traffic;  ///< sm_l2 closed form, then l2_hbm
   std::optional<FlopCount> flops;     ///< of the matmuls of this stage; nothing for a stage without
   Known<Seconds> predicted;           ///< the larger of the byte and the FLOP term, and one launch
+  Known<StageMeasurement> measured;
 };
 
 struct AlgorithmResult {
@@ -103,6 +96,8 @@ struct AlgorithmResult {
   Known<Exactness> exactness;
   std::int64_t resident_ctas = 0;     ///< of the stage that reads K and V
   std::optional<Bytes> kv_in_flight;  ///< K and V of the heads whose CTAs are resident at one time
+  Known<PipelineMeasurement> measured;
+  Known<FlopPerSecond> achieved;  ///< matmul FLOPs over the measured time
   [[nodiscard]] const TrafficEntry* find(Boundary boundary, Provenance provenance) const;
   /// The entry that stands for a boundary in tables and ratios: what the kernel's own tiles move.
   [[nodiscard]] const TrafficEntry* at(Boundary boundary) const;
@@ -112,7 +107,7 @@ struct Comparison {
   std::string_view of, to;
   Boundary boundary;
   double traffic_ratio;
-  std::optional<double> speedup_predicted;
+  std::optional<double> speedup_predicted, speedup_measured;
 };
 
 struct RunResult {
@@ -123,6 +118,7 @@ struct RunResult {
   Bytes l2_effective;  ///< 0: none
   Provenance l2_provenance;
   DeviceStatus device;
+  Known<DeviceMeasurement> measured;  ///< also of pipelines that nobody asked for by name, as peers
   Known<PaperClaims> paper;
   Known<MemoryFit> memory_fit;
   std::vector<AlgorithmResult> algorithms;
@@ -134,11 +130,24 @@ struct RunResult {
   [[nodiscard]] const AlgorithmResult* find(std::string_view algorithm) const;
 };
 
-/// Fraction done, 0 to 1, from any thread.
-using Progress = std::function<void(double)>;
+/// Told how far a run is; either may be empty.
+using Fraction = std::function<void(double)>;
+struct Progress {
+  Fraction fraction;                              ///< of the simulation, 0 to 1, from any thread
+  std::function<void(const std::string&)> doing;  ///< what is being measured
+};
 
 /// Throws an Error for a request that cannot be met; a part that cannot be had is a Known without a value.
 RunResult run(const RunRequest& request, const Progress& progress = {});
+
+/// A GPU pipeline and its kernels, as profilers show their ranges.
+struct ProfiledPipeline {
+  std::string_view name;
+  std::vector<std::string_view> stages;
+};
+/// Runs the kernels of each algorithm asked for once, for a profiler. Throws an Error (kind device) without a GPU,
+/// (kind usage) for an algorithm or a shape that no kernel takes.
+std::vector<ProfiledPipeline> run_for_profiler(const RunRequest& request);
 
 /// The algorithms that a pass runs when none are named.
 std::vector<std::string> default_algorithms(std::string_view pass);

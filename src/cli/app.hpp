@@ -19,5 +19,6 @@ void add_batch(CLI::App& app, const Invocation& invocation);
 void add_softmax(CLI::App& app, const Invocation& invocation);
 void add_gpu(CLI::App& app, const Invocation& invocation);
 void add_scenario(CLI::App& app, const Invocation& invocation);
+void add_profile(CLI::App& app, const Invocation& invocation);
 
 }  // namespace hbmscope

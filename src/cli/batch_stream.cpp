@@ -7,40 +7,46 @@
 namespace hbmscope {
 
 void BatchStream::feed(std::string_view piece, std::string& output) {
-  while (!piece.empty()) {
+  while (!piece.empty() && !endless_) {
     const std::size_t end = piece.find('\n');
-    if (end == std::string_view::npos) return append_rest(piece);
+    if (end == std::string_view::npos) return append_rest(piece, output);
     const std::string_view here = piece.substr(0, end);
-    if (rest_.empty() && !too_long_) {
+    if (rest_.empty() && skipped_ == 0) {
       end_line(here, output);
     } else {
-      append_rest(here);
-      end_line(rest_, output);
+      append_rest(here, output);
+      if (!endless_) end_line(rest_, output);
     }
     rest_.clear();
-    too_long_ = false;
+    skipped_ = 0;
     piece.remove_prefix(end + 1);
   }
 }
 
 void BatchStream::finish(std::string& output) {
-  if (rest_.empty() && !too_long_) return;
+  if (endless_ || (rest_.empty() && skipped_ == 0)) return;
   end_line(rest_, output);
   rest_.clear();
-  too_long_ = false;
+  skipped_ = 0;
 }
 
-void BatchStream::append_rest(std::string_view text) {
-  if (rest_.size() + text.size() > kMaxLineBytes) {
-    too_long_ = true;
-    rest_.clear();
+void BatchStream::append_rest(std::string_view text, std::string& output) {
+  if (skipped_ == 0 && rest_.size() + text.size() <= kMaxLineBytes) {
+    rest_ += text;
+    return;
   }
-  if (!too_long_) rest_ += text;
+  skipped_ += rest_.size() + text.size();
+  rest_.clear();
+  if (skipped_ < kEndlessBytes) return;
+  endless_ = true;
+  ++number_;
+  ++lines_;
+  fail("the line has no end within 1 GiB, and nothing after it is read", "is this a device, or a binary file?", output);
 }
 
 void BatchStream::end_line(std::string_view line, std::string& output) {
   ++number_;
-  if (too_long_ || line.size() > kMaxLineBytes) {
+  if (skipped_ > 0 || line.size() > kMaxLineBytes) {
     ++lines_;
     return fail("the line is longer than 1 MiB, the most that is read", "one JSON object a line: are there line feeds?",
                 output);

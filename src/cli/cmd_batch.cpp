@@ -9,6 +9,7 @@
 
 #include "cli/app.hpp"
 #include "cli/batch_stream.hpp"
+#include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "core/error.hpp"
 
@@ -59,7 +60,7 @@ void batch(const std::string& path) {
   }
   BatchStream stream;
   std::string output;
-  for (std::string_view piece = input.read(); !piece.empty(); piece = input.read()) {
+  for (std::string_view piece = input.read(); !piece.empty() && !stream.endless(); piece = input.read()) {
     stream.feed(piece, output);
     write_stdout(output);
     output.clear();
@@ -68,7 +69,8 @@ void batch(const std::string& path) {
   write_stdout(output);
   if (stream.failed() == 0) return;
   throw Error(ErrorKind::data,
-              std::to_string(stream.failed()) + " of " + std::to_string(stream.lines()) + " lines failed",
+              std::to_string(stream.failed()) + " of " + std::to_string(stream.lines()) + " lines failed" +
+                  (stream.endless() ? "; the last has no end, and the input was left there" : ""),
               R"(each has its reason and its line number in the output: {"error": ..., "line": ...})");
 }
 
@@ -76,17 +78,17 @@ void batch(const std::string& path) {
 
 void add_batch(CLI::App& app, const Invocation& /*invocation*/) {
   CLI::App* const command =
-      app.add_subcommand("batch", "Closed-form bytes of many shapes: one JSON object a line in, one a line out");
+      app.add_subcommand("batch", "Closed-form bytes of many shapes, one JSON object a line in and out");
+  wrap_help(*command);
   const auto path = std::make_shared<std::string>();
   command->add_option("FILE", *path, "The lines, or - for standard input")->required()->type_name("FILE.jsonl|-");
   command->footer(
       "A line in:\n"
-      "  {\"shape\": {\"batch\": 1, \"num_heads\": 4, \"num_kv_heads\": 2, \"seqlen_q\": 1000, \"seqlen_kv\": 1000, "
-      "\"head_dim\": 64,\n"
-      "   \"dtype\": \"fp16\", \"window_right\": 0}, \"algorithm\": \"flash_v2\", \"plan\": {\"block_q\": 128, "
-      "\"block_kv\": 128}}\n"
-      "Its line out: the same three keys, \"traffic\" (bytes between SM and L2 by tensor), \"live_pairs\" and "
-      "\"compulsory\".\n"
+      "  {\"shape\": {\"batch\": 1, \"num_heads\": 4, \"num_kv_heads\": 2, \"seqlen_q\": 1000, \"seqlen_kv\": 1000,\n"
+      "   \"head_dim\": 64, \"dtype\": \"fp16\", \"window_right\": 0}, \"algorithm\": \"flash_v2\",\n"
+      "   \"plan\": {\"block_q\": 128, \"block_kv\": 128}}\n"
+      "Its line out: the same three keys, \"traffic\" (bytes between SM and L2 by tensor), \"live_pairs\"\n"
+      "and \"compulsory\".\n"
       "A bad line gives {\"error\": \"...\", \"line\": 7}, the others go on, and the exit code is 3.\n"
       "Example: hbmscope batch shapes.jsonl > bytes.jsonl");
   command->callback([path] { batch(*path); });

@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "cli/app.hpp"
+#include "cli/help_format.hpp"
 #include "cli/output.hpp"
+#include "cli/progress_line.hpp"
 #include "report/gpu_report.hpp"
+#include "report/probe_report.hpp"
 #include "scenario/gpu_file.hpp"
 
 namespace hbmscope {
@@ -12,6 +16,7 @@ namespace {
 struct Options {
   std::string name;
   std::string json;
+  int device = 0;
 };
 
 /// The JSON goes to its file, or takes the text's place on standard output.
@@ -24,14 +29,38 @@ void add_json(CLI::App& command, Options& options, const std::string& help) {
   command.add_option("--json", options.json, help)->type_name("FILE|-");
 }
 
+/// The file that knows this GPU by the name its driver gives, if one does.
+const GpuSpec* datasheet_of(const std::string& name) {
+  for (const GpuSpec& gpu : embedded_gpus_parsed()) {
+    if (std::find(gpu.aliases.begin(), gpu.aliases.end(), name) != gpu.aliases.end()) return &gpu;
+  }
+  return nullptr;
+}
+
+void probe_device(const Options& o, const std::vector<std::string>& argv) {
+  if (!o.json.empty()) check_result_path(o.json);
+  const std::unique_ptr<Device> device = open_device(o.device);
+  ProbeResult result;
+  {
+    ProgressLine progress("measuring");
+    result = probe(*device, [&](const std::string& what) { progress.doing(what); });
+  }
+  const GpuSpec* datasheet = datasheet_of(result.device.name);
+  write(o, probe_to_json(result, datasheet, argv), probe_document(result, datasheet));
+}
+
 }  // namespace
 
 void add_gpu(CLI::App& app, const Invocation& invocation) {
   CLI::App* const command = app.add_subcommand("gpu", "GPUs as data: figures, their sources, and what is only assumed");
+  wrap_help(*command);
   command->require_subcommand(1);
   command->footer(
-      "Examples:\n  hbmscope gpu list\n  hbmscope gpu show h200\n  hbmscope gpu show h200 --json my_gpu.json   (edit "
-      "it, then --gpu my_gpu.json)");
+      "Examples:\n"
+      "  hbmscope gpu list\n"
+      "  hbmscope gpu show h200\n"
+      "  hbmscope gpu show h200 --json my_gpu.json   (edit it, then --gpu my_gpu.json)\n"
+      "  hbmscope gpu probe");
   const auto options = std::make_shared<Options>();
 
   CLI::App* const list = command->add_subcommand("list", "The GPUs that hbmscope knows, one a line");
@@ -52,6 +81,13 @@ void add_gpu(CLI::App& app, const Invocation& invocation) {
     const GpuSpec gpu = find_gpu(options->name);
     write(*options, gpu_to_json(gpu), gpu_document(gpu));
   });
+
+  CLI::App* const probing =
+      command->add_subcommand("probe", "Measure this machine's roofs, and whether its counters count right");
+  probing->add_option("--device", options->device, "Which CUDA device, from 0")->capture_default_str();
+  add_json(*probing, *options, "Write the result as JSON to FILE, or - for standard output");
+  probing->footer("Takes some ten seconds. Example: hbmscope gpu probe --json roofs.json");
+  probing->callback([options, &invocation] { probe_device(*options, invocation.argv); });
 }
 
 }  // namespace hbmscope

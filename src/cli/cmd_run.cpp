@@ -2,6 +2,7 @@
 
 #include "analysis/run.hpp"
 #include "cli/app.hpp"
+#include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
@@ -25,7 +26,8 @@ void execute(const Options& o, const std::vector<std::string>& argv) {
   RunResult result;
   {
     ProgressLine progress("simulating the L2");
-    result = run(request, [&](double fraction) { progress.at(fraction); });
+    result = run(request, {[&](double fraction) { progress.at(fraction); },
+                           [&](const std::string& what) { progress.doing(what); }});
   }
   if (!o.targets.json.empty()) write_result(o.targets.json, run_to_json(result, argv).dump(2) + "\n");
   if (!o.targets.csv.empty()) write_result(o.targets.csv, run_to_csv(result));
@@ -36,17 +38,22 @@ void execute(const Options& o, const std::vector<std::string>& argv) {
 }  // namespace
 
 void add_run(CLI::App& app, const Invocation& invocation) {
-  CLI::App* c = app.add_subcommand(
-      "run", "One shape: HBM and L2 traffic, FLOPs, roofline, time, memory, exactness and the whole step");
+  CLI::App* c = app.add_subcommand("run", "One shape: HBM and L2 traffic, FLOPs, memory, roofline, time, exactness");
+  wrap_help(*c);
   const auto options = std::make_shared<Options>();
   add_run_options(*c, options->run);
-  c->add_flag("--tensors", options->view.tensors, "Show the bytes of each tensor");
+  const char* output = "Output";
+  c->add_flag("--tensors", options->view.tensors, "Show the bytes of each tensor")->group(output);
   c->add_flag("--explain", options->view.explain,
-              "Say under each table what its columns mean and how its figures came about");
+              "Say under each table what its columns mean and how its figures came about")
+      ->group(output);
   add_targets(*c, options->targets);
+  for (const char* target : {"--json", "--csv", "--markdown"}) c->get_option(target)->group(output);
   c->footer(
-      "Examples:\n  hbmscope run\n  hbmscope run --seqlen 8k --head-dim 128 --heads 64 --causal --gpu h200\n  hbmscope "
-      "run --heads 32 --kv-heads 8 --pass decode --json -");
+      "Examples:\n"
+      "  hbmscope run\n"
+      "  hbmscope run --seqlen 8k --head-dim 128 --heads 64 --causal --gpu h200\n"
+      "  hbmscope run --heads 32 --kv-heads 8 --pass decode --json -");
   c->callback([options, &invocation] { execute(*options, invocation.argv); });
 }
 

@@ -6,12 +6,14 @@
 
 #include "analysis/from_scenario.hpp"
 #include "cli/app.hpp"
+#include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/targets.hpp"
 #include "core/error.hpp"
 #include "report/run_document.hpp"
 #include "report/run_json.hpp"
+#include "report/scenario_list.hpp"
 #include "report/scenario_report.hpp"
 #include "scenario/embedded.hpp"
 #include "scenario/scenario_file.hpp"
@@ -26,13 +28,10 @@ void append(Document& to, Document from) {
 }
 
 void list_scenarios() {
-  Document out;
-  for (const EmbeddedFile& file : embedded_scenarios()) {
-    const Scenario scenario = parse_scenario(file.text, file.name);
-    const std::string stop = scenario.title.ends_with('?') ? "" : ".";
-    out.push_back(Paragraph{scenario.name + ": " + scenario.title + stop + " " + scenario.question});
-  }
-  write_stdout(to_text(out, output_width(), stdout_wants_colour()));
+  std::vector<Scenario> scenarios;
+  for (const EmbeddedFile& file : embedded_scenarios()) scenarios.push_back(parse_scenario(file.text, file.name));
+  const int width = output_width();
+  write_stdout(to_text(scenario_list(scenarios, width), width, stdout_wants_colour()));
 }
 
 void show(const std::string& name) {
@@ -97,6 +96,12 @@ std::string check_one(const std::string& name) {
   return first_miss;
 }
 
+/// "BAD     my_case.json: line 1, column 3: ...": an error of a file names the file itself.
+std::string bad_line(const std::string& name, std::string_view what) {
+  const bool named = what.starts_with(name + ": ");
+  return fmt::format("BAD     {}{}\n", named ? "" : name + ": ", what);
+}
+
 void check(std::vector<std::string> names) {
   if (names.empty()) {
     for (const EmbeddedFile& file : embedded_scenarios()) names.emplace_back(file.name);
@@ -111,7 +116,7 @@ void check(std::vector<std::string> names) {
       if (miss.empty()) continue;
       if (missed++ == 0) first_miss = miss;
     } catch (const Error& error) {
-      write_stdout(fmt::format("BAD     {}: {}\n", name, error.what()));
+      write_stdout(bad_line(name, error.what()));
       if (!first_bad) first_bad = error;
     }
   }
@@ -126,12 +131,16 @@ void check(std::vector<std::string> names) {
 
 void add_scenario(CLI::App& app, const Invocation& invocation) {
   CLI::App* c = app.add_subcommand("scenario", "Worked questions with their answers: list, show, run and check them");
+  wrap_help(*c);
   c->require_subcommand(1);
   c->footer(
-      "Examples:\n  hbmscope scenario list\n  hbmscope scenario run lesson-8k\n  hbmscope scenario check "
-      "my_case.json\nHow to write one: docs/scenarios.md");
+      "Examples:\n"
+      "  hbmscope scenario list\n"
+      "  hbmscope scenario run lesson-8k\n"
+      "  hbmscope scenario check my_case.json\n"
+      "How to write one: docs/scenarios.md");
 
-  c->add_subcommand("list", "Names, titles and questions")->callback(list_scenarios);
+  c->add_subcommand("list", "Names, questions, and how many values each checks")->callback(list_scenarios);
 
   CLI::App* one = c->add_subcommand("show", "One scenario: its question, its runs, what is expected and why");
   const auto shown = std::make_shared<std::string>();
@@ -141,8 +150,7 @@ void add_scenario(CLI::App& app, const Invocation& invocation) {
   one->footer("Example: hbmscope scenario show lesson-8k");
   one->callback([shown] { show(*shown); });
 
-  CLI::App* run =
-      c->add_subcommand("run", "Run it: the report of each run, each expectation with its value, and the answer");
+  CLI::App* run = c->add_subcommand("run", "Its reports, each expectation with its value, and the answer");
   const auto options = std::make_shared<Options>();
   run->add_option("scenario", options->name, "A scenario of `hbmscope scenario list`, or a file of your own")
       ->type_name("NAME|FILE.json")
@@ -157,8 +165,7 @@ void add_scenario(CLI::App& app, const Invocation& invocation) {
       "expectation is shown and does not change the exit code; check does that.");
   run->callback([options, &invocation] { run_scenario(*options, invocation.argv); });
 
-  CLI::App* checked =
-      c->add_subcommand("check", "Run scenarios and say which expectations are missed; exit code 5 if any is");
+  CLI::App* checked = c->add_subcommand("check", "Run scenarios and say what they miss; exit code 5 if anything");
   const auto names = std::make_shared<std::vector<std::string>>();
   checked->add_option("scenarios", *names, "Scenarios or files (default: all that are built in)")
       ->type_name("NAME|FILE.json");

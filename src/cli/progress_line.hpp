@@ -15,12 +15,17 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   /// `fraction` from 0 to 1; from any thread.
   void at(double fraction);
+  /// What is being done now, of work that cannot tell how far it is.
+  void doing(const std::string& what);
 
  private:
+  [[nodiscard]] bool late() const;
+
   std::string what_;
   bool wanted_;
   std::chrono::steady_clock::time_point start_;
   std::atomic<int> shown_percent_{-1};
+  std::atomic<bool> shown_{false};
 };
 
 }  // namespace hbmscope

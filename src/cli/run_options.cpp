@@ -119,10 +119,12 @@ TilePlan to_plan(const RunOptions& o) {
                                         {{{"paper", FlashV1Variant::paper}, {"released", FlashV1Variant::released}}});
   p.atomics =
       choice<Atomics, 2>("--atomics", o.atomics, {{{"write-only", Atomics::write_only}, {"rmw", Atomics::rmw}}});
-  p.order = choice<CtaOrder, 3>("--order", o.order,
-                                {{{"ascending", CtaOrder::ascending},
-                                  {"longest-first", CtaOrder::longest_first},
-                                  {"longest-first-interleaved", CtaOrder::longest_first_interleaved}}});
+  if (!o.order.empty()) {
+    p.order = choice<CtaOrder, 3>("--order", o.order,
+                                  {{{"ascending", CtaOrder::ascending},
+                                    {"longest-first", CtaOrder::longest_first},
+                                    {"longest-first-interleaved", CtaOrder::longest_first_interleaved}}});
+  }
   if (o.pack_gqa) p.pack_gqa = true;
   if (o.no_pack_gqa) p.pack_gqa = false;
   p.scale_pass = o.scale_pass;
@@ -214,8 +216,10 @@ void add_run_options(CLI::App& c, RunOptions& o) {
        "naive, flash_v1, flash_v2, split_kv, naive_bwd, flash_v1_bwd, flash_v2_bwd (default: those of the pass)")
       ->type_name("NAME,...")
       ->group(plan);
-  add_length(c, "--block-q", o.block_q, "Query rows of a tile (default: the largest that fits)")->group(plan);
-  add_length(c, "--block-kv", o.block_kv, "Key rows of a tile (default: the largest that fits)")->group(plan);
+  add_length(c, "--block-q", o.block_q,
+             "Query rows of a tile (default: 128, or 64, 32, 16 where there are no more; less if SMEM is short)")
+      ->group(plan);
+  add_length(c, "--block-kv", o.block_kv, "Key rows of a tile (default: 128, or less if SMEM is short)")->group(plan);
   c.add_option("--gemm-tile", o.gemm_tile, "naive: tile of its products (default 128,128)")
       ->type_name("ROWS,COLUMNS")
       ->group(plan);
@@ -238,8 +242,11 @@ void add_run_options(CLI::App& c, RunOptions& o) {
   add_length(c, "--cluster", o.cluster, "flash_v2: query tiles that share each K and V tile by multicast")->group(plan);
   add_length(c, "--kv-splits", o.kv_splits, "split_kv: splits of the keys (default: as many as fill the GPU)")
       ->group(plan);
-  c.add_option("--order", o.order, "CTAs start ascending, longest-first or longest-first-interleaved")
-      ->capture_default_str()
+  c.add_option(
+       "--order", o.order,
+       "CTAs start ascending, longest-first or longest-first-interleaved (default: ascending; on a GPU, the last "
+       "where causal)")
+      ->type_name("ORDER")
       ->group(plan);
 
   const char* machine = "Machine";
@@ -258,6 +265,15 @@ void add_run_options(CLI::App& c, RunOptions& o) {
                "model: formulas; sim: and the L2; cpu: and the numerics; gpu; auto: all this machine can do")
       ->capture_default_str()
       ->group(machine);
+  c.add_option("--device", o.device, "Which of this machine's CUDA devices, from 0")->group(machine);
+  add_length(c, "--repeats", o.repeats, "Timed runs on the GPU; 0: none (default: as many as 0.35 s hold, 10 to 200)")
+      ->group(machine);
+  c.add_option("--kernel-counters", o.kernel_counters, "on|off: the kernels count the bytes they ask for")
+      ->type_name("on|off")
+      ->group(machine);
+  c.add_option("--hw-counters", o.hw_counters, "on|off: read the GPU's own counters (CUPTI)")
+      ->type_name("on|off")
+      ->group(machine);
   c.add_option("--require", o.require, "Exit with 4 unless this machine has: gpu or counters")
       ->type_name("gpu|counters")
       ->group(machine);
@@ -274,16 +290,30 @@ void add_run_options(CLI::App& c, RunOptions& o) {
       ->group(step);
 }
 
+/// The data of this machine's GPU, where there is one that a file knows by the name its driver gives.
+void take_gpu_of_device(RunRequest& r) {
+  const DeviceStatus device = device_status(r.device);
+  if (!device.present) return;
+  for (const GpuSpec& gpu : embedded_gpus_parsed()) {
+    if (std::find(gpu.aliases.begin(), gpu.aliases.end(), device.name) == gpu.aliases.end()) continue;
+    r.gpu = gpu;
+    r.gpu_assumed = false;
+  }
+}
+
 RunRequest to_request(const RunOptions& o) {
   RunRequest r;
   choice<int, 4>("--pass", o.pass, {{{"forward", 0}, {"backward", 0}, {"both", 0}, {"decode", 0}}});
   r.pass = o.pass;
   r.shape = to_shape(o);
   r.plan = to_plan(o);
+  r.order_given = !o.order.empty();
   r.kv_splits = o.kv_splits;
   r.algorithms = to_algorithms(o.algorithm, o.pass);
   r.gpu_assumed = o.gpu.empty();
+  r.device = o.device;
   r.gpu = o.gpu.empty() ? embedded_gpu(kDefaultGpu) : find_gpu(o.gpu);
+  if (o.gpu.empty()) take_gpu_of_device(r);
   r.sram = o.sram;
   if (!o.l2.empty()) r.l2 = o.l2 == "none" ? Bytes(0) : parse_bytes(o.l2, "--l2");
   r.l2_warm = choice<bool, 2>("--l2-state", o.l2_state, {{{"cold", false}, {"warm", true}}});
@@ -295,9 +325,20 @@ RunRequest to_request(const RunOptions& o) {
                                  {"auto", Engine::automatic}}});
   r.amdahl = checked(o.amdahl);
   r.seed = o.seed;
+  constexpr std::int64_t kMostRepeats = 100'000;
+  if (o.repeats && *o.repeats > kMostRepeats) {
+    throw Error(ErrorKind::usage,
+                "--repeats " + std::to_string(*o.repeats) + ": more than " + std::to_string(kMostRepeats),
+                "a median needs some ten to a hundred");
+  }
+  if (o.repeats) r.repeats = static_cast<int>(*o.repeats);
+  constexpr std::array<std::pair<std::string_view, bool>, 2> kSwitch{{{"on", true}, {"off", false}}};
+  r.kernel_counters = choice<bool, 2>("--kernel-counters", o.kernel_counters, kSwitch);
+  r.hw_counters = choice<bool, 2>("--hw-counters", o.hw_counters, kSwitch);
+  r.require_counters = o.require == "counters";
   if (!o.require.empty()) {
     choice<int, 2>("--require", o.require, {{{"gpu", 0}, {"counters", 0}}});
-    const DeviceStatus device = device_status();
+    const DeviceStatus device = device_status(o.device);
     if (!device.present)
       throw Error(ErrorKind::device, "--require " + o.require + ": " + device.reason,
                   "leave --require out for what needs no GPU");

@@ -32,6 +32,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+/// Few enough to choose from?
+bool helps(const std::vector<std::string_view>& names) {
+  return !names.empty() && names.size() <= kMaxSuggestions;
+}
+
 std::string listed(std::span<const std::string_view> names, std::string_view last_separator, bool as_quotes) {
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -39,6 +44,33 @@ std::string listed(std::span<const std::string_view> names, std::string_view las
     list += as_quotes ? in_quotes(names[i]) : std::string(names[i]);
   }
   return list;
+}
+
+/// The names that begin as `wanted` does: a name that was not typed to its end.
+std::vector<std::string_view> begun(const std::string& wanted, std::span<const std::string_view> known) {
+  std::vector<std::string_view> names;
+  if (wanted.empty()) return names;
+  for (const std::string_view name : known) {
+    if (fold_name(name).starts_with(wanted)) names.push_back(name);
+  }
+  return names;
+}
+
+/// The names that the fewest slips of the finger lead to.
+std::vector<std::string_view> misspelt(const std::string& wanted, std::span<const std::string_view> known) {
+  std::vector<std::string_view> nearest;
+  std::size_t least = kMaxDistance + 1;
+  for (const std::string_view name : known) {
+    const std::string candidate = fold_name(name);
+    const std::size_t longer = std::max(wanted.size(), candidate.size());
+    if (longer - std::min(wanted.size(), candidate.size()) > kMaxDistance) continue;
+    const std::size_t distance = edit_distance(wanted, candidate);
+    if (distance > std::max<std::size_t>(1, longer / 3)) continue;
+    if (distance < least) nearest.clear();
+    if (distance <= least) nearest.push_back(name);
+    least = std::min(least, distance);
+  }
+  return nearest;
 }
 
 }  // namespace
@@ -54,20 +86,10 @@ std::string fold_name(std::string_view name) {
 
 std::string did_you_mean(std::string_view given, std::span<const std::string_view> known) {
   const std::string wanted = fold_name(given);
-  std::vector<std::string_view> nearest;
-  std::size_t least = kMaxDistance + 1;
-  for (const std::string_view name : known) {
-    const std::string candidate = fold_name(name);
-    const std::size_t longer = std::max(wanted.size(), candidate.size());
-    if (longer - std::min(wanted.size(), candidate.size()) > kMaxDistance) continue;
-    const std::size_t distance = edit_distance(wanted, candidate);
-    if (distance > std::max<std::size_t>(1, longer / 3)) continue;
-    if (distance < least) nearest.clear();
-    if (distance <= least) nearest.push_back(name);
-    least = std::min(least, distance);
+  // "H10" is one letter from "A10" and yet more likely the start of "H100".
+  for (const auto& names : {begun(wanted, known), misspelt(wanted, known)}) {
+    if (helps(names)) return "did you mean " + listed(names, " or ", true) + "?";
   }
-  if (!nearest.empty() && nearest.size() <= kMaxSuggestions)
-    return "did you mean " + listed(nearest, " or ", true) + "?";
   return "there is " + listed(known, " and ", false);
 }
 

@@ -8,7 +8,8 @@ namespace hbmscope {
 /// A name as it is compared: lower case, without '-', '_' and ' '. "RTX 4090" and "rtx-4090" are the same name.
 std::string fold_name(std::string_view name);
 
-/// A hint for a name nobody knows: `did you mean "flash_v2"?`, or what there is when nothing comes near.
+/// A hint for a name nobody knows: `did you mean "flash_v2"?`, from the names that begin with it, else from those that
+/// a slip or two leads to, or what there is when nothing comes near.
 std::string did_you_mean(std::string_view given, std::span<const std::string_view> known);
 
 /// Somebody else's text in quotes, fit for an error message: control characters and broken UTF-8 as \xNN, a long text

@@ -1,9 +1,29 @@
+#include "core/error.hpp"
 #include "device/device.hpp"
 
 namespace hbmscope {
 
-DeviceStatus device_status() {
+DeviceStatus device_status(int) {
   return {.present = false, .name = "", .reason = "this build has no CUDA device support"};
 }
+
+std::unique_ptr<Device> open_device(int ordinal) {
+  throw Error(ErrorKind::device, "no GPU to run on: " + device_status(ordinal).reason,
+              "build with CUDA 12 or 13 (nvcc in PATH), or take --engine auto for all that this machine can do");
+}
+
+std::unique_ptr<ProbeKernel> make_probe(Device&, Probe, std::string& reason) {
+  reason = device_status(0).reason;
+  return nullptr;
+}
+
+namespace kernels {
+std::span<const Pipeline* const> pipelines() {
+  return {};
+}
+}  // namespace kernels
+
+ProfilerRange::ProfilerRange(const std::string&, Bytes) {}
+ProfilerRange::~ProfilerRange() = default;
 
 }  // namespace hbmscope

@@ -17,6 +17,19 @@ bool uses(const Algorithm& a, PlanKey key) {
 constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{128, 128}, {128, 64}, {64, 64}, {64, 32}, {32, 32},
                                                             {16, 16},   {16, 8},   {8, 8},   {4, 4},   {1, 1}};
 
+/// Query rows of a tile where a head has few of them: the fewest of these that hold them all, as a tile is computed
+/// whole, padding too. 16 is the least that a tensor core multiplies.
+constexpr std::int64_t kFewRows[] = {16, 32, 64};
+
+std::int64_t largest_useful_block_q(const Algorithm& a, const AttentionShape& s, const TilePlan& plan) {
+  const bool packs = uses(a, PlanKey::pack_gqa) && plan.pack_gqa.value_or(a.name == "split_kv");
+  const std::int64_t rows = s.seqlen_q * (packs ? s.group_size() : 1);
+  for (const std::int64_t block_q : kFewRows) {
+    if (rows <= block_q) return block_q;
+  }
+  return kTiles[0].first;
+}
+
 class Tally {
  public:
   explicit Tally(std::int64_t element_bytes) : e_(element_bytes) {}
@@ -73,8 +86,9 @@ TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan
     if (wanted.block_kv == 0) plan.block_kv = block_kv;
     if (wanted.block_q == 0 && wanted.block_kv == 0) return plan;  // the paper's own choice, which rounds M / 4d up
   } else if (!asked) {
+    const std::int64_t most = largest_useful_block_q(a, s, plan);
     for (const auto& [block_q, block_kv] : kTiles) {
-      if (wanted.block_q == 0) plan.block_q = block_q;
+      if (wanted.block_q == 0) plan.block_q = std::min(block_q, most);
       if (wanted.block_kv == 0) plan.block_kv = block_kv;
       if (smem_tally(a, s, plan).total <= sram) return plan;
     }

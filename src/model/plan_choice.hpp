@@ -13,8 +13,9 @@ struct SmemTally {
 SmemTally smem_tally(const Algorithm& algorithm, const AttentionShape& shape, const TilePlan& plan);
 
 /// Fills in what `wanted` leaves open: flash_v1 takes Algorithm 1's blocks for `sram` bytes; the others the largest of
-/// a short list of tiles (128 x 128 first) that fits; naive takes 128 x 128 GEMM tiles. A block that was asked for and
-/// does not fit is an Error that shows the tally.
+/// a short list of tiles (128 x 128 first) that fits, with 64, 32 or 16 query rows where a head, or a packed group of
+/// them, has no more; naive takes 128 x 128 GEMM tiles. A block that was asked for and does not fit is an Error that
+/// shows the tally.
 TilePlan choose_plan(const Algorithm& algorithm, const AttentionShape& shape, const TilePlan& wanted, Bytes sram);
 
 /// Key splits that fill the GPU: the smallest number, up to 128 and to the number of key tiles, whose CTAs leave the

@@ -59,8 +59,12 @@ class Traffic {
   void read(Tensor tensor, Bytes bytes) { bytes_[static_cast<std::size_t>(tensor)].read += bytes; }
   void write(Tensor tensor, Bytes bytes) { bytes_[static_cast<std::size_t>(tensor)].write += bytes; }
 
+  /// Bytes that nobody can tell the tensor of: what hardware counts.
+  void add_unattributed(const ReadWrite& bytes) { unattributed_ += bytes; }
+  [[nodiscard]] const ReadWrite& unattributed() const { return unattributed_; }
+
   [[nodiscard]] ReadWrite sum() const {
-    ReadWrite all;
+    ReadWrite all = unattributed_;
     for (const ReadWrite& one : bytes_) all += one;
     return all;
   }
@@ -73,6 +77,7 @@ class Traffic {
  private:
   Boundary boundary_;
   std::array<ReadWrite, kTensorCount> bytes_{};
+  ReadWrite unattributed_;
 };
 
 }  // namespace hbmscope

@@ -23,7 +23,8 @@ const std::vector<GpuSpec>& embedded_gpus_parsed();
 /// the nearest names.
 const GpuSpec& embedded_gpu(std::string_view name);
 
-/// An embedded GPU by its name, or a GPU file by its path, which ends in ".json".
+/// An embedded GPU by its name, or a GPU file by its path, which ends in ".json". An unknown name is an Error of kind
+/// usage, a file that cannot be read one of kind data.
 GpuSpec find_gpu(std::string_view name_or_path);
 
 }  // namespace hbmscope

@@ -20,10 +20,7 @@ constexpr int kFractionBits = 23 - kKnotBits;
 constexpr std::size_t kSegments = std::size_t{kOctaves} << kKnotBits;
 constexpr float kStep = 0x1p-20F;
 
-struct Segment {
-  std::int32_t start;  ///< of the normal quantile at the segment's lower end, in kStep
-  std::uint32_t drop;  ///< by which it falls up to the upper end
-};
+using numerics::NormalSegment;
 
 /// The x >= `left_of_it` whose upper-tail probability is u. The tail is convex there, so Newton's steps approach x from
 /// the left.
@@ -39,9 +36,9 @@ double upper_quantile(double u, double left_of_it) {
 
 // Quantiles are rounded to multiples of 2^-20, a billion times coarser than what one libm's erfc differs by from
 // another's.
-const std::array<Segment, kSegments>& segments() {
-  static const std::array<Segment, kSegments> table = [] {
-    std::array<Segment, kSegments> made{};
+const std::array<NormalSegment, kSegments>& segments() {
+  static const std::array<NormalSegment, kSegments> table = [] {
+    std::array<NormalSegment, kSegments> made{};
     double x = 0;
     std::int32_t right = 0;  // the quantile of u = 1/2
     for (std::size_t s = kSegments; s-- > 0;) {
@@ -57,11 +54,11 @@ const std::array<Segment, kSegments>& segments() {
   return table;
 }
 
-float normal(std::uint32_t bits, const std::array<Segment, kSegments>& table) {
+float normal(std::uint32_t bits, const std::array<NormalSegment, kSegments>& table) {
   const std::uint32_t k = (bits >> 8) | 1U;
   // As a float, exactly k, the exponent is the octave, and the mantissa the knot and the place between two knots.
   const std::uint32_t floating = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(k)));
-  const Segment& segment = table[(floating >> kFractionBits) - (127U << kKnotBits)];
+  const NormalSegment& segment = table[(floating >> kFractionBits) - (127U << kKnotBits)];
   const std::uint32_t fraction = floating & ((1U << kFractionBits) - 1U);
   const auto fallen =
       static_cast<std::int32_t>((segment.drop * fraction + (1U << (kFractionBits - 1))) >> kFractionBits);
@@ -73,6 +70,10 @@ float normal(std::uint32_t bits, const std::array<Segment, kSegments>& table) {
 }  // namespace
 
 namespace numerics {
+
+std::span<const NormalSegment> normal_segments() {
+  return segments();
+}
 
 std::uint64_t hash(std::uint64_t key, std::uint64_t counter) {
   std::uint64_t z = key + (counter + 1) * 0x9e3779b97f4a7c15U;

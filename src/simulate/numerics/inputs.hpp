@@ -54,6 +54,12 @@ class ArrayInputs final : public InputSource {
 };
 
 namespace numerics {
+/// A piece of the inverse normal distribution between two knots, for who makes the same numbers elsewhere.
+struct NormalSegment {
+  std::int32_t start;  ///< of the normal quantile at the segment's lower end, in steps of 2^-20
+  std::uint32_t drop;  ///< by which it falls up to the upper end
+};
+std::span<const NormalSegment> normal_segments();
 /// The 64-bit hash behind all of this room's random choices.
 std::uint64_t hash(std::uint64_t key, std::uint64_t counter);
 }  // namespace numerics

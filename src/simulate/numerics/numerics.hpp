@@ -90,4 +90,17 @@ std::vector<Exactness> check_exactness(const AttentionShape& shape, std::span<co
 std::vector<Exactness> check_exactness(const AttentionShape& shape, std::span<const NamedPlan> algorithms,
                                        const RowSample& sample, std::uint64_t seed);
 
+/// The same for results that were computed elsewhere, on these inputs and rows. `mirrored` names the CPU engine and
+/// plan that do what each of them does: an algorithm that is less exact by design (flash_v1 rounds O at every visit) is
+/// allowed twice its own CPU error, if that is more than the rule allows.
+struct ForeignExactness {
+  Exactness exactness;
+  double mirrored_max_abs_error;  ///< of the CPU engine
+  double max_lse_error;           ///< of finite LSE; infinite where one side is finite and the other is not
+  bool lse_within_tolerance;      ///< 1e-4 (1 + |LSE|); true where the result has no LSE
+};
+std::vector<ForeignExactness> check_foreign(const AttentionShape& shape, std::span<const NamedPlan> mirrored,
+                                            std::span<const AttentionResult> results, const RowSample& sample,
+                                            const InputSource& inputs, const CpuOptions& options = {});
+
 }  // namespace hbmscope

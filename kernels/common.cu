@@ -1,0 +1,30 @@
+#include "core/error.hpp"
+#include "kernels/common.cuh"
+
+namespace hbmscope::kernels {
+
+unsigned grid_of(std::int64_t ctas) {
+  if (ctas > INT32_MAX) {
+    throw Error(ErrorKind::usage, "a grid of " + std::to_string(ctas) + " CTAs is beyond the 2^31 - 1 of one launch",
+                "take fewer heads or a smaller batch");
+  }
+  return static_cast<unsigned>(ctas);
+}
+
+void check_launch(const char* what) {
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return;
+  throw Error(ErrorKind::output,
+              std::string("the GPU kernel ") + what + " did not start: " + cudaGetErrorName(error) + ", " +
+                  cudaGetErrorString(error),
+              "the numbers of this run are void; check the GPU with `hbmscope gpu probe`");
+}
+
+void allow_smem(const void* kernel, std::size_t bytes, const char* what) {
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) !=
+      cudaSuccess) {
+    check_launch(what);
+  }
+}
+
+}  // namespace hbmscope::kernels

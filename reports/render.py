@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Renders the pages under reports/ from the saved runs beside them, so that no figure is typed by hand.
+
+usage: reports/render.py [--check]      --check: exits with 1 if a page differs from its runs, and changes nothing
+"""
+import json, pathlib, sys
+
+HERE = pathlib.Path(__file__).parent
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()] if path.exists() else []
+
+
+def size(n):
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= factor:
+            value = n / factor
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+    return f"{n} B"
+
+
+def seconds(s):
+    return f"{s * 1e3:.3g} ms" if s >= 1e-3 else f"{s * 1e6:.0f} us"
+
+
+def ratio(measured, predicted):
+    return f"{measured / predicted:.3f}" if predicted else "-"
+
+
+def shape_cells(s):
+    return [f"{s['seqlen_q']:,}", str(s["head_dim"]), f"{s['batch']} x {s['num_heads']}", s["mask"]["kind"]]
+
+
+def table(header, body):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(r) + " |" for r in body]
+
+
+def entry(algorithm, boundary, provenance):
+    found = [t for t in algorithm["traffic"] if (t["boundary"], t["provenance"]) == (boundary, provenance)]
+    return found[-1] if found else None
+
+
+def pair(algorithm, boundary, predicted, key):
+    p, m = entry(algorithm, boundary, predicted), entry(algorithm, boundary, "hw_counter")
+    if not p or p[key] is None:
+        return ["-", "-", "-"]
+    if not m or m[key] is None:
+        return [size(p[key]), "-", "-"]
+    return [size(p[key]), size(m[key]), ratio(m[key], p[key])]
+
+
+def worst(runs, names, boundary, predicted, key, keep=lambda run, a: True):
+    """The ratio farthest from 1 and where it is."""
+    found = []
+    for run in runs:
+        for a in run["algorithms"]:
+            cells = pair(a, boundary, predicted, key)
+            if a["name"] in names and cells[2] != "-" and keep(run, a):
+                found.append((abs(float(cells[2]) - 1), cells[2], ", ".join(shape_cells(run["shape"]))))
+    return max(found)[1:] + (len(found),) if found else None
+
+
+def forward_page(folder):
+    runs = rows(folder / "forward.jsonl")
+    if not runs:
+        return None
+    probe = json.loads((folder / "probe.json").read_text()) if (folder / "probe.json").exists() else {"roofs": []}
+    roof = {r["name"]: r["rate"] for r in probe["roofs"]}
+    peers = {}
+    for p in rows(folder / "peers.jsonl"):
+        s = p["shape"]
+        peers[(p["implementation"], s["batch"], s["num_heads"], s["seqlen_q"], s["head_dim"], s["mask"]["kind"])] = p
+    meta, device = runs[0]["meta"], next(r["device"] for r in runs if r["device"].get("name"))
+    out = [f"# Forward pass on {device['name']}: predicted and measured", "",
+           f"Driver {device['driver']}, CUDA {device['cuda_runtime']}, {runs[0]['shape']['dtype']}, cold L2. Rendered by "
+           "`reports/render.py` from `forward.jsonl` (`reports/forward.sh`), `peers.jsonl` (`reports/peers.py`) and "
+           "`probe.json` (`hbmscope gpu probe`). Predicted: the closed form at SM-L2, the simulated L2's central value at "
+           "HBM. Measured: the hardware's counters. Ratios are measured over predicted.", ""]
+    equal = [(a["name"], entry(a, "sm_l2", "kernel_counter")["total_bytes"] == entry(a, "sm_l2", "closed_form")["total_bytes"])
+             for r in runs for a in r["algorithms"] if entry(a, "sm_l2", "kernel_counter") and entry(a, "sm_l2", "kernel_counter")["total_bytes"] is not None]
+    out += ["## How well they agree", "",
+            f"Kernels' own counters equal the closed form in {sum(e for _, e in equal)} of {len(equal)} runs of an algorithm.", ""]
+    body = []
+    for label, names, boundary, predicted, key, keep in (
+            ("SM-L2 reads, naive", ["naive"], "sm_l2", "closed_form", "read_bytes", lambda r, a: True),
+            ("SM-L2 reads, flash_v1 and flash_v2", ["flash_v1", "flash_v2"], "sm_l2", "closed_form", "read_bytes", lambda r, a: True),
+            ("SM-L2 writes, all", ["naive", "flash_v1", "flash_v2"], "sm_l2", "closed_form", "write_bytes", lambda r, a: True),
+            ("HBM reads, naive", ["naive"], "l2_hbm", "simulated", "read_bytes", lambda r, a: True),
+            ("HBM reads, flash_v2, no mask, K and V in flight up to 15 MiB", ["flash_v2"], "l2_hbm", "simulated", "read_bytes",
+             lambda r, a: r["shape"]["mask"]["kind"] == "none" and a["kv_in_flight_bytes"] <= 15 << 20),
+            ("HBM reads, flash_v2, no mask, beyond", ["flash_v2"], "l2_hbm", "simulated", "read_bytes",
+             lambda r, a: r["shape"]["mask"]["kind"] == "none" and a["kv_in_flight_bytes"] > 15 << 20),
+            ("HBM reads, flash_v2, causal", ["flash_v2"], "l2_hbm", "simulated", "read_bytes",
+             lambda r, a: r["shape"]["mask"]["kind"] == "causal"),
+            ("HBM writes, all", ["naive", "flash_v1", "flash_v2"], "l2_hbm", "simulated", "write_bytes", lambda r, a: True)):
+        w = worst(runs, names, boundary, predicted, key, keep)
+        if w:
+            body.append([label, str(w[2]), w[0], w[1]])
+    out += table(["what", "runs", "farthest ratio", "at (N, d, batch x heads, mask)"], body) + [""]
+    for boundary, predicted, title in (("sm_l2", "closed_form", "Bytes between SMs and L2"), ("l2_hbm", "simulated", "Bytes through HBM")):
+        body = []
+        for run in runs:
+            for a in run["algorithms"]:
+                cells = pair(a, boundary, predicted, "read_bytes") + pair(a, boundary, predicted, "write_bytes")
+                if cells[0] != "-":
+                    body.append(shape_cells(run["shape"]) + [a["name"]] + cells)
+        out += [f"## {title}", ""]
+        out += table(["N", "d", "batch x heads", "mask", "algorithm", "reads", "measured", "ratio", "writes", "measured", "ratio"], body) + [""]
+    body = []
+    for run in runs:
+        s = run["shape"]
+        times = {p["name"]: p for p in run["device"].get("pipelines", [])}
+        flash = times.get("flash_v2", {}).get("time", {}).get("measured_median_s")
+        naive = times.get("naive", {}).get("time", {}).get("measured_median_s")
+        if not flash:
+            continue
+        rate = times["flash_v2"]["achieved_flop_per_s"]
+        fa2 = peers.get(("fa2", s["batch"], s["num_heads"], s["seqlen_q"], s["head_dim"], s["mask"]["kind"]))
+        a = next(x for x in run["algorithms"] if x["name"] == "flash_v2")
+        hbm = entry(a, "l2_hbm", "hw_counter")
+        intensity = a["flops"]["matmul"] / hbm["total_bytes"] if hbm and hbm["total_bytes"] else None
+        ridge = roof["mma_sync"] / roof["read"] if roof.get("mma_sync") and roof.get("read") else None
+        body.append(shape_cells(s) + [seconds(naive) if naive else "does not fit", seconds(flash), f"{naive / flash:.2f}x" if naive else "-",
+                                      f"{rate / 1e12:.0f}", f"{rate / roof['mma_sync']:.0%}" if roof.get("mma_sync") else "-",
+                                      f"{fa2['median_s'] / flash:.2f}x" if fa2 else "-",
+                                      f"{intensity:,.0f}" if intensity else "-",
+                                      "-" if not intensity or not ridge else "HBM" if intensity < ridge else "tensor"])
+    out += ["## Time", "",
+            "Speed-up: naive over flash_v2. Roof: the mma.sync rate that `gpu probe` measured. FA2: PyTorch's FlashAttention-2 "
+            "backend over flash_v2, above 1 where flash_v2 is faster. Intensity: FLOP of live pairs a counted HBM byte.", ""]
+    out += table(["N", "d", "batch x heads", "mask", "naive", "flash_v2", "speed-up", "TFLOP/s", "of the roof", "FA2", "FLOP/B", "bound"], body) + [""]
+    return "\n".join(out)
+
+
+def main():
+    stale = []
+    for folder in sorted(p for p in HERE.iterdir() if p.is_dir()):
+        page = forward_page(folder)
+        if page is None:
+            continue
+        target = folder / "forward.md"
+        if "--check" in sys.argv:
+            if not target.exists() or target.read_text() != page:
+                stale.append(str(target))
+        else:
+            target.write_text(page)
+    if stale:
+        sys.exit("differs from its runs (reports/render.py mends it): " + ", ".join(stale))
+
+
+if __name__ == "__main__":
+    main()

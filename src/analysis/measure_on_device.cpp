@@ -1,0 +1,172 @@
+#include <algorithm>
+
+#include "analysis/run_parts.hpp"
+
+namespace hbmscope {
+namespace {
+
+const kernels::Pipeline* pipeline_of(std::string_view algorithm) {
+  const auto all = kernels::pipelines();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const kernels::Pipeline* p) { return p->name == algorithm; });
+  return found == all.end() ? nullptr : *found;
+}
+
+/// Why an algorithm's kernels do not run on this machine; empty where they do.
+std::string obstacle(const RunResult& r, const AlgorithmResult& a) {
+  if (!r.device.present) return r.device.reason;
+  if (r.request.engine < Engine::gpu) return "--engine " + std::string(name(r.request.engine)) + " runs no GPU kernel";
+  const kernels::Pipeline* pipeline = pipeline_of(a.algorithm->name);
+  if (pipeline == nullptr) return "there is no GPU kernel for " + std::string(a.algorithm->name);
+  return pipeline->unsupported(r.request.shape);
+}
+
+void leave_out(AlgorithmResult& a, Status status, const std::string& reason) {
+  a.measured = Known<PipelineMeasurement>::missing(status, reason);
+  a.achieved = Known<FlopPerSecond>::missing(status, reason);
+  for (StageResult& s : a.stages) s.measured = Known<StageMeasurement>::missing(status, reason);
+}
+
+TrafficEntry hw_entry(Boundary boundary, const TilePlan& plan, const HwTraffic& counted) {
+  const Known<Bytes>& missing = counted.read ? counted.write : counted.read;
+  if (!missing) {
+    return bare_entry(boundary, Provenance::hw_counter, plan, Known<Traffic>::missing(missing.status, missing.reason));
+  }
+  Traffic traffic(boundary);
+  traffic.add_unattributed({*counted.read, *counted.write});
+  return bare_entry(boundary, Provenance::hw_counter, plan, Known<Traffic>::of(traffic));
+}
+
+void add_counted(std::vector<TrafficEntry>& to, const TilePlan& plan, const Known<Traffic>& by_kernel,
+                 const HwStage& hw) {
+  to.push_back(bare_entry(Boundary::sm_l2, Provenance::kernel_counter, plan, by_kernel));
+  to.push_back(hw_entry(Boundary::sm_l2, plan, hw.sm_l2));
+  to.push_back(hw_entry(Boundary::l2_hbm, plan, hw.l2_hbm));
+}
+
+void keep(AlgorithmResult& a, const PipelineMeasurement& p) {
+  a.measured = Known<PipelineMeasurement>::of(p);
+  add_counted(a.traffic, a.plan, p.kernel_counted, p.hw);
+  for (std::size_t i = 0; i < a.stages.size() && i < p.stages.size(); ++i) {
+    add_counted(a.stages[i].traffic, a.plan, p.stages[i].kernel_counted, p.stages[i].hw);
+    a.stages[i].measured = Known<StageMeasurement>::of(p.stages[i]);
+  }
+  a.achieved = p.time ? Known<FlopPerSecond>::of(a.flops.matmul / Seconds{p.time->median})
+                      : Known<FlopPerSecond>::missing(p.time.status, p.time.reason);
+}
+
+MeasureRequest request_of(const RunResult& r) {
+  MeasureRequest m;
+  m.shape = r.request.shape;
+  m.seed = r.request.seed;
+  m.repeats = r.request.repeats;
+  m.timing = r.request.repeats != 0;
+  m.l2_warm = r.request.l2_warm;
+  m.kernel_counters = r.request.kernel_counters;
+  m.hw_counters = r.request.hw_counters;
+  return m;
+}
+
+}  // namespace
+
+TilePlan plan_on_device(const RunResult& r, const Algorithm& a, const TilePlan& wanted) {
+  const kernels::Pipeline* pipeline = pipeline_of(a.name);
+  if (!wants(r, Engine::gpu) || !r.device.present || pipeline == nullptr ||
+      !pipeline->unsupported(r.request.shape).empty()) {
+    return wanted;
+  }
+  TilePlan plan = wanted;
+  // Under a causal mask CTAs differ in length, and a GPU that starts the longest of all heads first ends with all SMs
+  // at once: up to an eighth faster than one head after the other, for more bytes through HBM (docs/l2-model.md).
+  if (a.name == "flash_v2" && !r.request.order_given && r.request.shape.mask.window_right)
+    plan.order = CtaOrder::longest_first_interleaved;
+  try {
+    return pipeline->plan(r.request.shape, plan);
+  } catch (const Error&) {
+    // A tile that no kernel has is predicted and simulated all the same, unless the GPU was asked for by name.
+    if (r.request.engine == Engine::gpu) throw;
+    return wanted;
+  }
+}
+
+void measure_on_device(RunResult& r, const std::function<void(const std::string&)>& progress) {
+  MeasureRequest request = request_of(r);
+  std::vector<AlgorithmResult*> measured;
+  std::string reason;
+  for (AlgorithmResult& a : r.algorithms) {
+    reason = obstacle(r, a);
+    const kernels::Pipeline* pipeline = pipeline_of(a.algorithm->name);
+    if (reason.empty()) {
+      try {
+        MeasureRequest::Item item{pipeline, pipeline->plan(r.request.shape, a.plan), {}};
+        for (const StageResult& s : a.stages) item.stage_bytes.push_back(s.traffic.front().traffic->total());
+        request.items.push_back(std::move(item));
+        measured.push_back(&a);
+        continue;
+      } catch (const Error& error) {
+        reason = error.what();
+      }
+    }
+    leave_out(a, Status::unsupported, reason);
+  }
+  if (measured.empty()) {
+    r.measured = Known<DeviceMeasurement>::missing(Status::unsupported, reason);
+    return;
+  }
+  // cuBLAS beside our own products: the same pipeline, another library.
+  const kernels::Pipeline* peer = pipeline_of("naive_cublas");
+  const auto naive = std::find_if(request.items.begin(), request.items.end(),
+                                  [](const MeasureRequest::Item& i) { return i.pipeline->name == "naive"; });
+  if (naive != request.items.end() && peer != nullptr && peer->unsupported(r.request.shape).empty()) {
+    MeasureRequest::Item item = *naive;
+    item.pipeline = peer;
+    request.items.push_back(std::move(item));
+  }
+  try {
+    const std::unique_ptr<Device> device = open_device(r.request.device);
+    r.measured = Known<DeviceMeasurement>::of(measure(*device, request, progress));
+  } catch (const Error& error) {
+    // Memory that does not suffice leaves the predictions standing; a GPU that fails voids the run.
+    if (error.kind() != ErrorKind::device || r.request.engine == Engine::gpu) throw;
+    r.measured = Known<DeviceMeasurement>::missing(Status::skipped, error.what());
+    for (AlgorithmResult* a : measured) leave_out(*a, Status::skipped, error.what());
+    return;
+  }
+  if (r.request.require_counters && (!r.measured->counters || r.measured->counters.status == Status::failed)) {
+    throw Error(ErrorKind::device, "--require counters: " + r.measured->counters.reason,
+                "leave it out to go on with what the kernels count themselves");
+  }
+  for (std::size_t i = 0; i < measured.size(); ++i) keep(*measured[i], r.measured->pipelines[i]);
+}
+
+std::vector<ProfiledPipeline> run_for_profiler(const RunRequest& request) {
+  const std::unique_ptr<Device> device = open_device(request.device);
+  RunRequest on_gpu = request;
+  on_gpu.engine = Engine::gpu;
+  if (on_gpu.algorithms.empty()) on_gpu.algorithms = default_algorithms(on_gpu.pass);
+  RunResult result;
+  result.request = on_gpu;
+  result.device = device_status(request.device);
+  result.sram = on_gpu.sram.value_or(on_gpu.gpu.smem_per_block_bytes);
+  count_traffic(result);
+  MeasureRequest work = request_of(result);
+  std::vector<ProfiledPipeline> ran;
+  for (const AlgorithmResult& a : result.algorithms) {
+    if (const std::string reason = obstacle(result, a); !reason.empty()) {
+      throw Error(ErrorKind::usage, std::string(a.algorithm->name) + ": " + reason,
+                  "name others with --algorithm, such as naive,flash_v2");
+    }
+    MeasureRequest::Item item{pipeline_of(a.algorithm->name), a.plan, {}};
+    ProfiledPipeline& one = ran.emplace_back();
+    one.name = item.pipeline->name;
+    for (const StageResult& s : a.stages) {
+      item.stage_bytes.push_back(s.traffic.front().traffic->total());
+      one.stages.push_back(s.name);
+    }
+    work.items.push_back(std::move(item));
+  }
+  run_once(*device, work);
+  return ran;
+}
+
+}  // namespace hbmscope

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <atomic>
+#include <future>
+
+#include "analysis/run_parts.hpp"
+
+namespace hbmscope {
+namespace {
+
+/// One algorithm's kernels, to be played against an L2.
+struct Job {
+  AlgorithmResult* to;
+  std::vector<KernelWalk> kernels;
+  std::int64_t tiles;
+};
+
+void skip(AlgorithmResult& a, Status status, const std::string& reason) {
+  for (const Boundary boundary : {Boundary::sm_l2, Boundary::l2_hbm})
+    a.traffic.push_back(bare_entry(boundary, Provenance::simulated, a.plan, Known<Traffic>::missing(status, reason)));
+}
+
+/// The algorithms that are not too long to walk; the others are told so.
+std::vector<Job> jobs_of(RunResult& result) {
+  std::vector<Job> jobs;
+  for (AlgorithmResult& a : result.algorithms) {
+    Job job{&a, a.algorithm->walk(result.request.shape, a.plan), 0};
+    try {
+      job.tiles = tiles_looked_at(job.kernels);
+    } catch (const Error&) {
+      skip(a, Status::skipped, "a walk over more than 2^63 tiles");
+      continue;
+    }
+    if (job.tiles > kMaxTilesSimulated) {
+      skip(a, Status::skipped,
+           "a walk over " + std::to_string(job.tiles) + " tiles, more than the " + std::to_string(kMaxTilesSimulated) +
+               " that are simulated");
+      continue;
+    }
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+/// How often estimate_l2() plays these kernels: at every pace where the pace matters and the time allows.
+std::int64_t plays(const Job& job, const L2Config& config) {
+  const bool pace_matters =
+      std::any_of(job.kernels.begin(), job.kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
+  const bool all_paces = pace_matters && job.tiles <= kMaxTilesForAllPaces;
+  return (all_paces ? static_cast<std::int64_t>(kPaces.size()) : 1) * (config.warm ? 2 : 1);
+}
+
+void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape, const L2Config& config) {
+  AlgorithmResult& a = *job.to;
+  const auto simulated = [&](Boundary boundary, const Traffic& traffic) {
+    return bare_entry(boundary, Provenance::simulated, a.plan, Known<Traffic>::of(traffic));
+  };
+  const Traffic requested = total(estimate.central.requested);
+  a.traffic.push_back(simulated(Boundary::sm_l2, requested));
+  TrafficEntry& hbm = a.traffic.emplace_back(simulated(Boundary::l2_hbm, estimate.central.traffic));
+  hbm.paces = std::move(estimate.paces);
+  if (const double asked = requested.sum().read.as_double(); asked > 0)
+    hbm.hit_rate = 1 - estimate.central.traffic.sum().read.as_double() / asked;
+  for (std::size_t i = 0; i < a.stages.size(); ++i)
+    a.stages[i].traffic.push_back(simulated(Boundary::l2_hbm, estimate.central.stages[i].traffic));
+  const KernelWalk& main =
+      *std::max_element(job.kernels.begin(), job.kernels.end(),
+                        [](const KernelWalk& x, const KernelWalk& y) { return x.smem_bytes < y.smem_bytes; });
+  a.resident_ctas = std::min(resident_units(main, config), main.num_ctas) * main.cluster;
+  if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape, config);
+}
+
+}  // namespace
+
+void simulate_traffic(RunResult& result, const Fraction& progress) {
+  const L2Config config = l2_config(result.request.gpu, result.l2_effective, result.request.l2_warm);
+  const std::vector<Job> jobs = jobs_of(result);
+  std::int64_t expected = 0;
+  for (const Job& job : jobs) expected += job.tiles * plays(job, config);
+  std::atomic<std::int64_t> done{0};
+  // Requests stand for tiles here: a tile costs two to seven of them, so the fraction is capped until the end.
+  const auto report = [&](std::int64_t requests) {
+    const std::int64_t sum = done.fetch_add(requests) + requests;
+    if (progress) progress(std::min(0.99, static_cast<double>(sum) / (3.0 * static_cast<double>(expected))));
+  };
+  std::vector<std::future<L2Estimate>> estimates;
+  for (const Job& job : jobs) {
+    estimates.push_back(std::async(
+        std::launch::async, [&, &job = job] { return estimate_l2(job.kernels, job.to->plan.order, config, report); }));
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    try {
+      keep(jobs[i], estimates[i].get(), result.request.shape, config);
+    } catch (const Error& error) {
+      skip(*jobs[i].to, Status::unsupported, error.what());
+    }
+  }
+}
+
+}  // namespace hbmscope

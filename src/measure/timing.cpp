@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cmath>
+
+#include "measure/statistics.hpp"
+#include "measure/steps.hpp"
+
+namespace hbmscope {
+namespace {
+
+constexpr int kLeastRepeats = 10, kMostRepeats = 200;
+constexpr double kSampleSeconds = 0.35;  ///< of measured time, unless the repeats are given
+constexpr double kWarmUpSeconds = 0.1;   ///< clocks rise under load
+
+}  // namespace
+
+void take_times(Bench& bench, const MeasureRequest& request, const MeasureRequest::Item& item,
+                PipelineMeasurement& result) {
+  using Work = std::vector<std::function<void()>>;
+  Device& device = bench.device();
+  Work stages;
+  for (std::size_t i = 0; i < bench.stages().size(); ++i) {
+    stages.emplace_back([&bench, &item, i] { bench.launch(item, i, false); });
+  }
+  const Work whole{[&] { bench.launch(item); }};
+
+  double warm = 0, once = 0;
+  do {
+    once = device.time(whole).front();
+    warm += once;
+  } while (warm < kWarmUpSeconds);
+  const int repeats = request.repeats.value_or(
+      static_cast<int>(std::clamp(kSampleSeconds / std::max(once, 1e-6), double{kLeastRepeats}, double{kMostRepeats})));
+
+  TimeSamples samples;
+  samples.cold_l2 = !request.l2_warm;
+  std::vector<std::vector<double>> by_stage(stages.size());
+  for (int i = 0; i < repeats; ++i) {
+    if (samples.cold_l2) bench.sweep_l2();
+    const std::vector<double> taken = device.time(stages);
+    double sum = 0;
+    for (std::size_t s = 0; s < taken.size(); ++s) {
+      by_stage[s].push_back(taken[s]);
+      sum += taken[s];
+    }
+    samples.seconds.push_back(sum);
+  }
+  samples.clocks = device.clocks();
+  samples.median = median(samples.seconds);
+  const auto [least, most] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
+  samples.least = *least;
+  samples.most = *most;
+  samples.spread = (quantile(samples.seconds, 0.75) - quantile(samples.seconds, 0.25)) / samples.median;
+  for (std::size_t s = 0; s < by_stage.size(); ++s) result.stages[s].median = Known<Seconds>::of({median(by_stage[s])});
+  result.time = Known<TimeSamples>::of(std::move(samples));
+
+  if (!result.hw.gpu_time) {
+    result.launch_gap = Known<Seconds>::missing(result.hw.gpu_time.status, result.hw.gpu_time.reason);
+  } else {
+    // Clocks of the counted run and of the timed ones differ a little, so a gap near zero may come out negative.
+    result.launch_gap = Known<Seconds>::of({std::max(0.0, result.time->median - result.hw.gpu_time->value)});
+  }
+}
+
+}  // namespace hbmscope

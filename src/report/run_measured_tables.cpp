@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/format.hpp"
+#include "report/run_sections.hpp"
+
+namespace hbmscope {
+namespace {
+
+/// Hardware beside prediction, as cells "predicted, hardware, their ratio".
+void push_pair(std::vector<std::string>& cells, Bytes predicted, const Known<Bytes>& counted) {
+  cells.push_back(text::bytes(predicted));
+  cells.push_back(counted ? text::bytes(*counted) : std::string(kNone));
+  const bool comparable = counted && predicted.value() > 0;
+  cells.push_back(comparable ? fmt::format("{:.3f}", counted->as_double() / predicted.as_double())
+                             : std::string(kNone));
+}
+
+/// What the kernel counted beside its closed form.
+std::string kernel_word(const AlgorithmResult& a) {
+  const Known<Traffic>& counted = a.measured->kernel_counted;
+  if (!counted) return std::string(kNone);
+  return *counted == *a.at(Boundary::sm_l2)->traffic ? "equal" : text::bytes(counted->total());
+}
+
+Table witness_table(const RunResult& r) {
+  Table t{fmt::format("Predicted and measured bytes  ({}, {} L2)", r.measured->device.name,
+                      r.request.l2_warm ? "warm" : "cold"),
+          {{"", false},
+           {"", false},
+           {"kernel", false},
+           {"read"},
+           {"hardware"},
+           {"ratio"},
+           {"write"},
+           {"hardware"},
+           {"ratio"}},
+          {},
+          {}};
+  for (const AlgorithmResult& a : r.algorithms) {
+    if (!a.measured) continue;
+    for (const Boundary boundary : {Boundary::sm_l2, Boundary::l2_hbm}) {
+      const TrafficEntry* predicted = a.at(boundary);
+      if (predicted == nullptr || !predicted->traffic) continue;
+      const bool sm = boundary == Boundary::sm_l2;
+      const HwTraffic& hw = sm ? a.measured->hw.sm_l2 : a.measured->hw.l2_hbm;
+      std::vector<std::string> cells{std::string(a.algorithm->name), sm ? "SM-L2" : "HBM", sm ? kernel_word(a) : ""};
+      push_pair(cells, predicted->traffic->sum().read, hw.read);
+      push_pair(cells, predicted->traffic->sum().write, hw.write);
+      t.rows.push_back(std::move(cells));
+    }
+  }
+  return t;
+}
+
+/// The counters' own check, or why there is nothing to check.
+std::string counters_words(const Known<CounterCheck>& known) {
+  if (!known) return fmt::format("hardware: {}.", known.reason);
+  if (known.status == Status::failed) return fmt::format("hardware counters FAILED their check: {}.", known.reason);
+  std::string words;
+  for (const CounterCheck::Row& row : known->rows) {
+    if (row.expected_read.value() == 0 || !row.counted.read) continue;
+    words += fmt::format("{}{:.4f}", words.empty() ? "" : ", ",
+                         row.counted.read->as_double() / row.expected_read.as_double());
+  }
+  return fmt::format("hardware: CUPTI; reads of known copies were counted {} times (printed, never applied).", words);
+}
+
+/// A run that a check voids, or a kernel whose sums differ from run to run, must show.
+void warn(Table& t, const PipelineMeasurement& p) {
+  if (p.exactness.status == Status::failed)
+    t.notes.push_back(fmt::format("{}: {}.", p.pipeline->name, p.exactness.reason));
+  if (p.bit_identical && !*p.bit_identical) {
+    t.notes.push_back(fmt::format("{}: two runs gave different bits.", p.pipeline->name));
+  }
+}
+
+Table speed_table(const RunResult& r) {
+  Table t{"Measured time",
+          {{"", false},
+           {"median"},
+           {"spread"},
+           {"TFLOP/s"},
+           {"HBM GB/s"},
+           {"compulsory GB/s"},
+           {"error"},
+           {"stages", false}},
+          {},
+          {}};
+  for (const PipelineMeasurement& p : r.measured->pipelines) {
+    const Algorithm& a = algorithm(p.pipeline->algorithm);
+    std::vector<std::string> cells{std::string(p.pipeline->name)};
+    if (!p.time) {
+      cells.resize(7, std::string(kNone));
+      cells.push_back(p.time.reason);
+      t.rows.push_back(std::move(cells));
+      continue;
+    }
+    const Seconds median{p.time->median};
+    const Known<Bytes>&read = p.hw.l2_hbm.read, &write = p.hw.l2_hbm.write;
+    const auto rate = [&](Bytes b) { return fmt::format("{:.0f}", (b / median).value / 1e9); };
+    cells.push_back(text::seconds(median));
+    cells.push_back(text::percent(p.time->spread));
+    cells.push_back(fmt::format("{:.0f}", (a.flops(r.request.shape, p.plan).matmul / median).value / 1e12));
+    cells.push_back(read && write ? rate(*read + *write) : std::string(kNone));
+    cells.push_back(rate(compulsory_bytes(r.request.shape, a.pass)));
+    cells.push_back(p.exactness ? text::significant(p.exactness->exactness.max_abs_error, 2) : std::string(kNone));
+    std::string stages;
+    for (const StageMeasurement& s : p.stages) {
+      if (p.stages.size() > 1 && s.median) {
+        stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", s.name, text::seconds(*s.median));
+      }
+    }
+    cells.push_back(stages);
+    t.rows.push_back(std::move(cells));
+  }
+  return t;
+}
+
+}  // namespace
+
+void append_measured_tables(Document& out, const RunResult& r, const RunView& view) {
+  if (!r.measured) return;
+  Table bytes = witness_table(r), speed = speed_table(r);
+  bytes.notes.push_back(counters_words(r.measured->counters));
+  for (const PipelineMeasurement& p : r.measured->pipelines) warn(speed, p);
+  if (view.explain) {
+    bytes.notes.emplace_back(
+        "kernel: what the kernels counted themselves at each access, held against the closed form by tensor and "
+        "direction. read, write: the closed form at SM-L2, the simulated L2's central value at HBM. hardware: bytes "
+        "that "
+        "the SMs received and sent, and bytes that HBM read and wrote, an idle GPU's noise subtracted.");
+    speed.notes.emplace_back(
+        "median of runs that each begin with an L2 swept clean (--l2-state warm: right after one another); spread: the "
+        "middle half of them over the median; TFLOP/s: exact live pairs; HBM: bytes that the hardware counted over the "
+        "median; compulsory: the least bytes over it; error: largest, of sampled rows against fp64.");
+  }
+  out.push_back(std::move(bytes));
+  out.push_back(std::move(speed));
+}
+
+}  // namespace hbmscope

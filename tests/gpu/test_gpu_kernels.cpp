@@ -1,0 +1,98 @@
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "gpu_shapes.hpp"
+#include "model/algorithm.hpp"
+
+using namespace hbmscope;
+using namespace hbmscope::testing;
+
+namespace {
+
+/// Runs, verifies and counts every pipeline on one shape.
+DeviceMeasurement run_shape(Device& device, const AttentionShape& shape, const TilePlan& wanted = {}) {
+  return measure(device, request_for(shape, wanted));
+}
+
+void hold_against_closed_form(const AttentionShape& shape, const PipelineMeasurement& p) {
+  const std::vector<StageTraffic> stages = algorithm(p.pipeline->algorithm).closed_form(shape, p.plan);
+  REQUIRE(stages.size() == p.stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    CAPTURE(stages[i].stage);
+    CHECK(stages[i].stage == p.stages[i].name);
+    if (!p.stages[i].kernel_counted) continue;  // a library's kernel
+    for (const TensorInfo& t : kTensors) {
+      CAPTURE(t.name);
+      const ReadWrite expected = stages[i].traffic[t.tensor], counted = (*p.stages[i].kernel_counted)[t.tensor];
+      CHECK(counted.read.value() == expected.read.value());
+      CHECK(counted.write.value() == expected.write.value());
+    }
+  }
+}
+
+void check_shape(Device& device, const AttentionShape& shape, const TilePlan& wanted,
+                 std::map<std::string_view, int>& seen) {
+  const DeviceMeasurement m = run_shape(device, shape, wanted);
+  for (const PipelineMeasurement& p : m.pipelines) {
+    CAPTURE(p.pipeline->name);
+    CAPTURE(describe(shape, p.plan));
+    ++seen[p.pipeline->name];
+    hold_against_closed_form(shape, p);
+    REQUIRE(p.exactness);
+    CAPTURE(p.exactness.reason);
+    CAPTURE(p.exactness->exactness.max_abs_error);
+    CAPTURE(p.exactness->exactness.tolerance);
+    CHECK(p.exactness.status == Status::ok);
+    CHECK(*p.bit_identical);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("on random shapes every kernel computes attention and counts the bytes that its closed form predicts") {
+  const std::unique_ptr<Device> device = open_device(0);
+  Draw draw(4711);
+  std::map<std::string_view, int> seen;
+  constexpr int kShapes = 320;
+  for (int i = 0; i < kShapes; ++i) {
+    AttentionShape shape = random_gpu_shape(draw, 700);
+    if (i % 8 == 7) shape.dtype = Dtype::fp32;
+    TilePlan wanted;
+    if (draw.coin()) wanted.variant = FlashV1Variant::released;
+    if (draw.coin()) wanted.order = CtaOrder::longest_first;
+    check_shape(*device, shape, wanted, seen);
+  }
+  for (const kernels::Pipeline* p : kernels::pipelines()) {
+    CAPTURE(p->name);
+    MESSAGE(std::string(p->name) << ": " << seen[p->name] << " shapes");
+    CHECK((seen[p->name] >= 250 || p->name == "naive_cublas"));
+  }
+}
+
+TEST_CASE("long sequences, many heads and fully masked rows") {
+  const std::unique_ptr<Device> device = open_device(0);
+  std::map<std::string_view, int> seen;
+  AttentionShape s;
+  s.seqlen_q = s.seqlen_kv = 4096;
+  s.num_heads = s.num_kv_heads = 2;
+  for (const std::int64_t d : {64, 128, 256}) {
+    s.head_dim = s.head_dim_v = d;
+    for (const Mask& mask : {Mask::none(), Mask::causal()}) {
+      s.mask = mask;
+      check_shape(*device, s, {}, seen);
+    }
+  }
+  s = {};
+  s.seqlen_q = 300;  // rows above the diagonal see no key
+  s.seqlen_kv = 100;
+  s.mask = Mask::causal();
+  check_shape(*device, s, {}, seen);
+  s.mask = {0, 0, Alignment::bottom_right};  // one key a row
+  check_shape(*device, s, {}, seen);
+  s = {};
+  s.batch = 8300;  // a grid beyond 65535 CTAs, one query
+  s.num_heads = s.num_kv_heads = 16;
+  s.seqlen_q = s.seqlen_kv = 1;
+  check_shape(*device, s, {}, seen);
+}

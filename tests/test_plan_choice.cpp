@@ -1,0 +1,90 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "model/plan_choice.hpp"
+#include "model/roofline.hpp"
+#include "scenario/gpu_file.hpp"
+
+using namespace hbmscope;
+
+namespace {
+
+AttentionShape decode(std::int64_t heads, std::int64_t kv_heads, std::int64_t seqlen_q = 1) {
+  AttentionShape s;
+  s.num_heads = heads;
+  s.num_kv_heads = kv_heads;
+  s.seqlen_q = seqlen_q;
+  return s;  // 8,192 keys, d = 128, fp16
+}
+
+const Bytes kSram = embedded_gpu("H100 SXM").smem_per_block_bytes;
+
+TilePlan chosen(std::string_view name, const AttentionShape& s, const TilePlan& wanted = {}, Bytes sram = kSram) {
+  return choose_plan(algorithm(name), s, wanted, sram);
+}
+
+}  // namespace
+
+TEST_CASE("a query tile has 128 rows, or the fewest of 16, 32 and 64 that hold all there are") {
+  for (const auto& [rows, block_q] : {std::pair<std::int64_t, std::int64_t>{1, 16},
+                                      {16, 16},
+                                      {17, 32},
+                                      {32, 32},
+                                      {33, 64},
+                                      {64, 64},
+                                      {65, 128},
+                                      {127, 128},
+                                      {128, 128},
+                                      {8192, 128}}) {
+    for (const std::string_view name : {"flash_v2", "split_kv", "flash_v2_bwd"}) {
+      CAPTURE(name);
+      CAPTURE(rows);
+      const TilePlan plan = chosen(name, decode(1, 1, rows));
+      CHECK(plan.block_q == block_q);
+      CHECK(plan.block_kv == 128);
+    }
+  }
+}
+
+TEST_CASE("packed, the query heads of a kv head are rows of one tile: 4 queries of 8 heads are 32") {
+  const AttentionShape s = decode(64, 8, 4);
+  CHECK(chosen("split_kv", s).block_q == 32);
+  CHECK(chosen("flash_v2", s).block_q == 16);
+  TilePlan other_way_round;
+  other_way_round.pack_gqa = true;
+  CHECK(chosen("flash_v2", s, other_way_round).block_q == 32);
+  other_way_round.pack_gqa = false;
+  CHECK(chosen("split_kv", s, other_way_round).block_q == 16);
+}
+
+TEST_CASE("a block that was asked for stays, and little SMEM makes either smaller") {
+  TilePlan wanted;
+  wanted.block_q = 64;
+  CHECK(chosen("split_kv", decode(1, 1), wanted).block_q == 64);
+  wanted = {};
+  wanted.block_kv = 256;
+  CHECK(chosen("split_kv", decode(1, 1), wanted).block_q == 16);
+  CHECK(chosen("split_kv", decode(1, 1), wanted).block_kv == 256);
+  // 16 query rows and 64 keys take (16 + 2 x 64) x 128 x 2 B = 36,864 B; with 128 keys 69,632 B.
+  const TilePlan tight = chosen("split_kv", decode(1, 1), {}, Bytes(40'000));
+  CHECK(tight.block_q == 16);
+  CHECK(tight.block_kv == 64);
+}
+
+TEST_CASE("one token of a GQA model waits for HBM and not for the padding of its tile") {
+  // 32 query heads over 8 kv heads: 4 rows. Each of 64 key tiles costs 2 (128 + 128) FLOP a pair of the whole tile.
+  const AttentionShape s = decode(32, 8);
+  const Algorithm& a = algorithm("split_kv");
+  const FlopCount flops = a.flops(s, chosen("split_kv", s));
+  CHECK(flops.executed_matmul.value() == 8 * 64 * (16 * 128) * 512);
+  CHECK(flops.matmul.value() == 32 * 8192 * 512);
+  const GpuSpec& gpu = embedded_gpu("H100 SXM");
+  const Seconds of_bytes = compulsory_bytes(s, Pass::decode) / gpu.hbm_bandwidth;
+  const FlopPerSecond peak = *gpu.peak[static_cast<std::size_t>(Dtype::fp16)];
+  CHECK(flops.executed_matmul / peak < of_bytes);
+  TilePlan full;
+  full.block_q = full.block_kv = 128;
+  CHECK(a.flops(s, full).executed_matmul.value() == 8 * flops.executed_matmul.value());
+}
