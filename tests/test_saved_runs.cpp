@@ -1,0 +1,101 @@
+// Runs saved under reports/ are held against the model as it is now: a change of the model that its measurements do not
+// bear out fails here, on machines without a GPU too.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "model/algorithm.hpp"
+
+using namespace hbmscope;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> saved(const std::string& name) {
+  std::ifstream file(std::string(HBMSCOPE_SOURCE_DIR) + "/reports/" + name);
+  std::vector<json> runs;
+  for (std::string line; std::getline(file, line);) runs.push_back(json::parse(line));
+  return runs;
+}
+
+AttentionShape shape_of(const json& j) {
+  AttentionShape s;
+  s.batch = j["batch"];
+  s.num_heads = j["num_heads"];
+  s.num_kv_heads = j["num_kv_heads"];
+  s.seqlen_q = j["seqlen_q"];
+  s.seqlen_kv = j["seqlen_kv"];
+  s.head_dim = j["head_dim"];
+  s.head_dim_v = j["head_dim_v"];
+  s.dtype = j["dtype"] == "bf16" ? Dtype::bf16 : Dtype::fp16;
+  if (j["mask"]["kind"] == "causal") s.mask = Mask::causal();
+  return s;
+}
+
+TilePlan plan_of(const json& j) {
+  TilePlan plan;
+  if (j.contains("block_q")) plan.block_q = j["block_q"], plan.block_kv = j["block_kv"];
+  if (j.contains("gemm_tile")) plan.gemm_tile = {{j["gemm_tile"][0], j["gemm_tile"][1]}};
+  if (j.contains("softmax_reads")) plan.softmax_reads = j["softmax_reads"];
+  return plan;
+}
+
+const json* entry(const json& algorithm, const char* boundary, const char* provenance) {
+  const json* found = nullptr;
+  for (const json& t : algorithm["traffic"]) {
+    if (t["boundary"] == boundary && t["provenance"] == provenance && !t["read_bytes"].is_null()) found = &t;
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("what kernels counted on an H200 is what the closed forms say, tensor by tensor") {
+  int compared = 0;
+  for (const char* name : {"h200/forward.jsonl", "h200/orders.jsonl"}) {
+    for (const json& run : saved(name)) {
+      for (const json& a : run["algorithms"]) {
+        const json* counted = entry(a, "sm_l2", "kernel_counter");
+        if (counted == nullptr) continue;
+        const std::string algorithm_name = a["name"];
+        CAPTURE(algorithm_name);
+        CAPTURE(run["shape"].dump());
+        const Traffic expected =
+            total(algorithm(algorithm_name).closed_form(shape_of(run["shape"]), plan_of((*counted)["plan"])));
+        for (const TensorInfo& t : kTensors) {
+          const ReadWrite bytes = expected[t.tensor];
+          const json none = {{"read_bytes", 0}, {"write_bytes", 0}};
+          const json& tensors = (*counted)["tensors"];
+          const json& mine = tensors.contains(t.name) ? tensors[std::string(t.name)] : none;
+          CHECK(mine["read_bytes"] == bytes.read.value());
+          CHECK(mine["write_bytes"] == bytes.write.value());
+        }
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared >= 100);
+}
+
+TEST_CASE("what the SMs received on an H200 is within half a per cent of the closed forms") {
+  int compared = 0;
+  for (const json& run : saved("h200/forward.jsonl")) {
+    for (const json& a : run["algorithms"]) {
+      const json* counted = entry(a, "sm_l2", "hw_counter");
+      if (counted == nullptr) continue;
+      const std::string algorithm_name = a["name"];
+      CAPTURE(algorithm_name);
+      CAPTURE(run["shape"].dump());
+      const Traffic expected =
+          total(algorithm(algorithm_name).closed_form(shape_of(run["shape"]), plan_of((*counted)["plan"])));
+      const double ratio = (*counted)["read_bytes"].get<double>() / expected.sum().read.as_double();
+      CHECK(std::fabs(ratio - 1) < 0.005);
+      ++compared;
+    }
+  }
+  CHECK(compared >= 100);
+}
