@@ -143,7 +143,7 @@ void add_import(CLI::App& profile, const Invocation& invocation) {
 // ---- profile: one shot ----------------------------------------------------------------------------------------------
 
 /// As a shell takes it.
-std::string quoted(const std::string& word) {
+std::string in_quotes(const std::string& word) {
   const bool plain =
       word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%") ==
       std::string::npos;
@@ -158,7 +158,7 @@ std::string quoted(const std::string& word) {
 void one_shot(const RunOptions& options, const std::vector<std::string>& argv) {
   const std::vector<ProfiledPipeline> ran = run_for_profiler(to_request(options));
   std::string command;
-  for (const std::string& word : argv) command += " " + quoted(word);
+  for (const std::string& word : argv) command += " " + in_quotes(word);
   std::string ranges, names;
   for (const ProfiledPipeline& p : ran) {
     names += (names.empty() ? "" : ", ") + std::string(p.name);

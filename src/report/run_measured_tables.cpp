@@ -76,6 +76,29 @@ void warn(Table& t, const PipelineMeasurement& p) {
   }
 }
 
+/// Rates above a roof are shown as they are, and said: they mean that bytes stayed in L2, or that something is wrong.
+void flag_rates(Table& t, const RunResult& r, const PipelineMeasurement& p) {
+  if (!p.time) return;
+  const Seconds median{p.time->median};
+  const Algorithm& a = algorithm(p.pipeline->algorithm);
+  const auto above = [&](double rate, double roof, const std::string& what, std::string_view why) {
+    if (rate <= roof) return;
+    t.notes.push_back(fmt::format("{}: {} is {} of the datasheet's roof: {}.", p.pipeline->name, what,
+                                  text::percent(rate / roof), why));
+  };
+  const BytesPerSecond roof = r.request.gpu.hbm_bandwidth;
+  if (p.hw.l2_hbm.read && p.hw.l2_hbm.write) {
+    above(((*p.hw.l2_hbm.read + *p.hw.l2_hbm.write) / median).value, roof.value, "its HBM rate",
+          "bytes were counted in another run than the time, or written back after it");
+  }
+  above((compulsory_bytes(r.request.shape, a.pass) / median).value, roof.value, "its compulsory rate",
+        "part of these bytes never passed HBM while it ran");
+  if (const auto& peak = r.request.gpu.peak[static_cast<std::size_t>(r.request.shape.dtype)]) {
+    above((a.flops(r.request.shape, p.plan).matmul / median).value, peak->value, "its FLOP rate",
+          "compare the clocks in the JSON with the datasheet's");
+  }
+}
+
 Table speed_table(const RunResult& r) {
   Table t{"Measured time",
           {{"", false},
@@ -124,7 +147,13 @@ void append_measured_tables(Document& out, const RunResult& r, const RunView& vi
   if (!r.measured) return;
   Table bytes = witness_table(r), speed = speed_table(r);
   bytes.notes.push_back(counters_words(r.measured->counters));
-  for (const PipelineMeasurement& p : r.measured->pipelines) warn(speed, p);
+  for (const PipelineMeasurement& p : r.measured->pipelines) {
+    warn(speed, p);
+    flag_rates(speed, r, p);
+  }
+  if (r.request.l2_warm && compulsory_bytes(r.request.shape, Pass::forward) < r.measured->device.l2) {
+    speed.notes.emplace_back("warm: inputs and output fit the L2, so HBM may see none of them.");
+  }
   if (view.explain) {
     bytes.notes.emplace_back(
         "kernel: what the kernels counted themselves at each access, held against the closed form by tensor and "
