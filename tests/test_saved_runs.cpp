@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "json_schema.hpp"
 #include "model/algorithm.hpp"
 
 using namespace hbmscope;
@@ -98,4 +99,18 @@ TEST_CASE("what the SMs received on an H200 is within half a per cent of the clo
     }
   }
   CHECK(compared >= 100);
+}
+
+TEST_CASE("a run with every measured part filled in is what the schema says") {
+  std::ifstream file(std::string(HBMSCOPE_SOURCE_DIR) + "/docs/schema/run.schema.json");
+  const hbmscope::testing::JsonSchema schema(json::parse(file));
+  for (const char* name : {"h200/forward.jsonl", "h200/orders.jsonl"}) {
+    const std::vector<json> runs = saved(name);
+    REQUIRE(!runs.empty());
+    for (const json& run : runs) {
+      const std::vector<std::string> errors = schema.errors(run);
+      CAPTURE(run["shape"].dump());
+      CHECK_MESSAGE(errors.empty(), (errors.empty() ? "" : errors.front()));
+    }
+  }
 }
