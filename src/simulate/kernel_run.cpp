@@ -145,7 +145,7 @@ std::int64_t KernelRun::take_step(Slot& slot) {
     return 0;
   }
   bool hit = true;
-  const TileTrace::Steps& steps = slot.trace->steps()[slot.steps];
+  const TileTrace::Steps steps = slot.trace->steps()[slot.steps];  // a copy: the next pass may take the trace's place
   for (std::uint32_t i = steps.begin; i < steps.end; ++i) {
     const TileTrace::Request& r = slot.trace->request(i);
     const std::uint64_t key = r.first.key + static_cast<std::uint64_t>(slot.repeat) * r.key_stride;
