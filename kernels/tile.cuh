@@ -13,8 +13,8 @@ __device__ inline std::uint32_t tile_offset(int row, int chunk) {  // in bytes
 }
 
 /// HBM read: `rows` (of kRows) rows of `width` (of kWidth) elements, `stride` elements apart; the rest of the tile is
-/// filled with zeros. `width` and `stride` are multiples of 8 unless kAnyWidth, where stride still is.
-template <int kRows, int kWidth, int kThreads, bool kAnyWidth = false, class T, class Counter>
+/// filled with zeros. `width` and `stride` are multiples of 8.
+template <int kRows, int kWidth, int kThreads, class T, class Counter>
 __device__ inline void load_tile(std::uint32_t tile, const T* from, std::int64_t stride, int rows, int width,
                                  Tensor tensor, Counter& counter) {
   static_assert(sizeof(T) == 2);
@@ -25,8 +25,7 @@ __device__ inline void load_tile(std::uint32_t tile, const T* from, std::int64_t
     const int n = i * kThreads + static_cast<int>(threadIdx.x);
     if (kRows * kChunks < kThreads && n >= kRows * kChunks) break;
     const int row = n / kChunks, chunk = n % kChunks;
-    int bytes = row < rows && chunk * 8 < width ? 16 : 0;
-    if (kAnyWidth && bytes != 0) bytes = min(16, 2 * (width - chunk * 8));
+    const int bytes = row < rows && chunk * 8 < width ? 16 : 0;
     copy_async_16(tile + tile_offset<kWidth>(row, chunk), bytes != 0 ? from + row * stride + chunk * 8 : from, bytes);
     counter.read(tensor, bytes);
   }

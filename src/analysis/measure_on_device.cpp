@@ -77,7 +77,7 @@ TilePlan plan_on_device(const RunResult& r, const Algorithm& a, const TilePlan& 
   }
   TilePlan plan = wanted;
   // Under a causal mask CTAs differ in length, and a GPU that starts the longest of all heads first ends with all SMs
-  // at once: up to an eighth faster than one head after the other, for more bytes through HBM (docs/l2-model.md).
+  // at once: faster than one head after the other, for more bytes through HBM (docs/l2-model.md).
   if (a.name == "flash_v2" && !r.request.order_given && r.request.shape.mask.window_right)
     plan.order = CtaOrder::longest_first_interleaved;
   try {

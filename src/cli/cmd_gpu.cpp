@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -29,14 +28,6 @@ void add_json(CLI::App& command, Options& options, const std::string& help) {
   command.add_option("--json", options.json, help)->type_name("FILE|-");
 }
 
-/// The file that knows this GPU by the name its driver gives, if one does.
-const GpuSpec* datasheet_of(const std::string& name) {
-  for (const GpuSpec& gpu : embedded_gpus_parsed()) {
-    if (std::find(gpu.aliases.begin(), gpu.aliases.end(), name) != gpu.aliases.end()) return &gpu;
-  }
-  return nullptr;
-}
-
 void probe_device(const Options& o, const std::vector<std::string>& argv) {
   if (!o.json.empty()) check_result_path(o.json);
   const std::unique_ptr<Device> device = open_device(o.device);
@@ -45,7 +36,7 @@ void probe_device(const Options& o, const std::vector<std::string>& argv) {
     ProgressLine progress("measuring");
     result = probe(*device, [&](const std::string& what) { progress.doing(what); });
   }
-  const GpuSpec* datasheet = datasheet_of(result.device.name);
+  const GpuSpec* datasheet = gpu_of_device(result.device.name);
   write(o, probe_to_json(result, datasheet, argv), probe_document(result, datasheet));
 }
 

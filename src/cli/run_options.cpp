@@ -290,17 +290,6 @@ void add_run_options(CLI::App& c, RunOptions& o) {
       ->group(step);
 }
 
-/// The data of this machine's GPU, where there is one that a file knows by the name its driver gives.
-void take_gpu_of_device(RunRequest& r) {
-  const DeviceStatus device = device_status(r.device);
-  if (!device.present) return;
-  for (const GpuSpec& gpu : embedded_gpus_parsed()) {
-    if (std::find(gpu.aliases.begin(), gpu.aliases.end(), device.name) == gpu.aliases.end()) continue;
-    r.gpu = gpu;
-    r.gpu_assumed = false;
-  }
-}
-
 RunRequest to_request(const RunOptions& o) {
   RunRequest r;
   choice<int, 4>("--pass", o.pass, {{{"forward", 0}, {"backward", 0}, {"both", 0}, {"decode", 0}}});
@@ -313,7 +302,9 @@ RunRequest to_request(const RunOptions& o) {
   r.gpu_assumed = o.gpu.empty();
   r.device = o.device;
   r.gpu = o.gpu.empty() ? embedded_gpu(kDefaultGpu) : find_gpu(o.gpu);
-  if (o.gpu.empty()) take_gpu_of_device(r);
+  if (const DeviceStatus device = device_status(r.device); o.gpu.empty() && device.present) {
+    if (const GpuSpec* gpu = gpu_of_device(device.name)) r.gpu = *gpu, r.gpu_assumed = false;
+  }
   r.sram = o.sram;
   if (!o.l2.empty()) r.l2 = o.l2 == "none" ? Bytes(0) : parse_bytes(o.l2, "--l2");
   r.l2_warm = choice<bool, 2>("--l2-state", o.l2_state, {{{"cold", false}, {"warm", true}}});

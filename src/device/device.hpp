@@ -1,10 +1,12 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,11 @@ struct ClockState {
 
 /// Kernels of known bytes.
 enum class Yardstick : std::uint8_t { copy, read, fill };
+
+constexpr std::string_view name(Yardstick yardstick) {
+  constexpr std::array<std::string_view, 3> names{"copy", "read", "fill"};
+  return names[static_cast<std::size_t>(yardstick)];
+}
 
 /// Calls throw an Error (kind output) when the GPU fails, with the CUDA error's name and the place.
 class Device {

@@ -56,8 +56,11 @@ void take_times(Bench& bench, const MeasureRequest& request, const MeasureReques
   if (!result.hw.gpu_time) {
     result.launch_gap = Known<Seconds>::missing(result.hw.gpu_time.status, result.hw.gpu_time.reason);
   } else {
-    // Clocks of the counted run and of the timed ones differ a little, so a gap near zero may come out negative.
-    result.launch_gap = Known<Seconds>::of({std::max(0.0, result.time->median - result.hw.gpu_time->value)});
+    const double gap = result.time->median - result.hw.gpu_time->value;
+    result.launch_gap = gap >= 0 ? Known<Seconds>::of({gap})
+                                 : Known<Seconds>::missing(Status::skipped,
+                                                           "the timed runs were faster than the counted one, by more "
+                                                           "than the gaps: the clocks differed");
   }
 }
 

@@ -1,16 +1,16 @@
 #include <algorithm>
 
 #include "measure/steps.hpp"
+#include "model/algorithm.hpp"
 
 namespace hbmscope {
 namespace {
 
 constexpr std::int64_t kSampledRows = 256, kSampledHeads = 4;
 
-/// Does the pipeline leave LSE? The flash kernels do; naive and the paper's Algorithm 1 have none.
-bool writes_lse(const MeasureRequest::Item& item) {
-  return item.pipeline->algorithm == "flash_v2" ||
-         (item.pipeline->algorithm == "flash_v1" && item.plan.variant == FlashV1Variant::released);
+/// Does the pipeline leave LSE? Its closed form says whether it writes any.
+bool writes_lse(const AttentionShape& shape, const MeasureRequest::Item& item) {
+  return total(algorithm(item.pipeline->algorithm).closed_form(shape, item.plan))[Tensor::LSE].write.value() > 0;
 }
 
 std::string what_is_wrong(const ForeignExactness& f, std::int64_t nonfinite) {
@@ -45,7 +45,7 @@ void verify(Bench& bench, const MeasureRequest& request, std::vector<PipelineMea
     }
     results[i].bit_identical = Known<bool>::of(seen[0].checksum == seen[1].checksum);
     nonfinite.push_back(seen[1].nonfinite);
-    outputs.push_back(bench.download(sample, writes_lse(item)));
+    outputs.push_back(bench.download(sample, writes_lse(request.shape, item)));
     mirrored.push_back({item.pipeline->algorithm, item.plan});
   }
   if (sample.rows.empty() || sample.batch_heads.empty()) {

@@ -70,12 +70,11 @@ Document probe_document(const ProbeResult& r, const GpuSpec* datasheet) {
   Table c{
       "Counters against kernels of known bytes", {{"", false}, {"read"}, {"counted"}, {"write"}, {"counted"}}, {}, {}};
   for (const CounterCheck::Row& row : r.counters->rows) {
-    constexpr std::array<std::string_view, 3> names{"copy", "read", "fill"};
     const auto factor = [](const Known<Bytes>& counted, Bytes expected) {
       return counted && expected.value() > 0 ? fmt::format("x {:.4f}", counted->as_double() / expected.as_double())
                                              : std::string("-");
     };
-    c.rows.push_back({std::string(names[static_cast<std::size_t>(row.yardstick)]), text::bytes(row.expected_read),
+    c.rows.push_back({std::string(name(row.yardstick)), text::bytes(row.expected_read),
                       factor(row.counted.read, row.expected_read), text::bytes(row.expected_write),
                       factor(row.counted.write, row.expected_write)});
   }

@@ -16,11 +16,6 @@ std::string first_reason(std::initializer_list<const Known<Bytes>*> values) {
   return {};
 }
 
-std::string_view name(Yardstick yardstick) {
-  constexpr std::array<std::string_view, 3> names{"copy", "read", "fill"};
-  return names[static_cast<std::size_t>(yardstick)];
-}
-
 Json pipeline_json(const RunResult& r, const PipelineMeasurement& p) {
   Json out = {{"name", p.pipeline->name}, {"algorithm", p.pipeline->algorithm}, {"source", p.pipeline->source}};
   out["plan"] = plan_to_json(p.plan, algorithm(p.pipeline->algorithm).plan_keys);

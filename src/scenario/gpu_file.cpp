@@ -233,4 +233,11 @@ GpuSpec find_gpu(std::string_view name_or_path) {
   return parse_gpu(read_text_file(path), path);
 }
 
+const GpuSpec* gpu_of_device(std::string_view device_name) {
+  for (const GpuSpec& gpu : embedded_gpus_parsed()) {
+    if (std::find(gpu.aliases.begin(), gpu.aliases.end(), device_name) != gpu.aliases.end()) return &gpu;
+  }
+  return nullptr;
+}
+
 }  // namespace hbmscope

@@ -18,6 +18,8 @@ inline constexpr Seconds kAssumedLaunchOverhead{4e-6};
 
 /// Every embedded GPU, in the order of embedded_gpus().
 const std::vector<GpuSpec>& embedded_gpus_parsed();
+/// The embedded GPU that has a driver's name for a device among its aliases; null where none has.
+const GpuSpec* gpu_of_device(std::string_view device_name);
 
 /// The embedded GPU of that name or alias; case, '-', '_' and ' ' do not matter. Otherwise an Error (kind usage) with
 /// the nearest names.
