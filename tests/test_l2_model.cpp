@@ -175,7 +175,8 @@ TEST_CASE("a state that repeats from head to head is not played again, and the b
     AttentionShape shape = heads_of(group * draw.between(8, 24), draw.between(64, 500), Mask::none());
     shape.num_kv_heads = shape.num_heads / group;
     if (draw.between(0, 2) == 0) shape.mask = Mask::causal();
-    const TilePlan plan = tiles_of(draw.one_of<std::int64_t>({16, 32}), draw.one_of<std::int64_t>({16, 32}));
+    TilePlan plan = tiles_of(draw.one_of<std::int64_t>({16, 32}), draw.one_of<std::int64_t>({16, 32}));
+    plan.stages = draw.between(1, 2);
     L2Config config = h200(Bytes(draw.between(0, 200'000)));
     config.num_sms = draw.between(1, 12);
     config.warm = draw.between(0, 2) == 0;
@@ -226,9 +227,10 @@ TEST_CASE(
     words >> kernel >> batch >> heads >> seqlen >> head_dim >> causal >> block_q >> block_kv >> counted_mb;
     REQUIRE(words);
     REQUIRE(head_dim == 128);
+    TilePlan plan = tiles_of(block_q, block_kv);
+    plan.stages = kernel == "fa2" ? 1 : 2;  // FA2's SMEM holds one tile of K and one of V
     const auto kernels =
-        kernels_of("flash_v2", heads_of(batch * heads, seqlen, causal != 0 ? Mask::causal() : Mask::none()),
-                   tiles_of(block_q, block_kv));
+        kernels_of("flash_v2", heads_of(batch * heads, seqlen, causal != 0 ? Mask::causal() : Mask::none()), plan);
     const auto read_mb = [&](Pace pace) {
       return simulate_l2(kernels, CtaOrder::ascending, h200(Bytes(30 * kMiB)), pace).traffic.sum().read.as_double() /
              1e6;
@@ -244,6 +246,27 @@ TEST_CASE(
   }
   CHECK(rows == 9);
   CHECK(masked == 1);
+}
+
+TEST_CASE(
+    "two double-buffered CTAs of an SM part and stream K and V twice; else those that start together stay together") {
+  // 1 SM and 32 query tiles whose K and V are four times the L2.
+  const AttentionShape shape = heads_of(1, 4096);
+  const std::int64_t tiles = 32, keys_and_values = 2 * 4096 * 128 * 2;
+  const auto kv_read = [&](std::int64_t stages, std::int64_t ctas_per_sm) {
+    TilePlan plan = tiles_of(128, 64);
+    plan.stages = stages;
+    const auto kernels = kernels_of("flash_v2", shape, plan);
+    L2Config config = h200(Bytes(keys_and_values / 4));
+    config.num_sms = 1;
+    config.smem_per_sm = ctas_per_sm * kernels[0].smem_bytes;
+    REQUIRE(resident_units(kernels[0], config) == ctas_per_sm);
+    const Traffic t = simulate_l2(kernels, CtaOrder::ascending, config, Pace::coupled).traffic;
+    return (t[Tensor::K].read + t[Tensor::V].read).value();
+  };
+  for (const std::int64_t stages : {1, 2}) CHECK(kv_read(stages, 1) == tiles * keys_and_values);
+  CHECK(kv_read(1, 2) == tiles / 2 * keys_and_values);
+  CHECK(kv_read(2, 2) > tiles * keys_and_values * 9 / 10);
 }
 
 TEST_CASE("longest first keeps the CTAs of a head together where ascending order lets them drift apart") {

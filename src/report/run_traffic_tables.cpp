@@ -91,10 +91,11 @@ class TrafficTables {
                       r_.request.l2_warm ? "after a run of the same kernels" : "cold at the start, flushed at the end",
                       name(r_.l2_provenance), r_.request.l2 ? "given with --l2" : r_.request.gpu.l2_effective_reason));
       t.notes.push_back(
-          fmt::format("central value: a step that goes to HBM takes {:.0f} % longer (assumed), which holds CTAs of a "
-                      "head together; the interval runs from CTAs in "
-                      "lockstep to CTAs that nothing holds together.",
-                      kMissStall * 100));
+          fmt::format("central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together; "
+                      "where tiles are double-buffered, the older of two CTAs on an SM goes first and a step of the "
+                      "younger takes {} % longer, which parts them (both assumed). The interval runs over it, CTAs in "
+                      "lockstep, and CTAs that nothing holds together.",
+                      kMissStall * 100 / kPartsPerStep, kYoungerStall * 100 / kPartsPerStep));
       t.notes.emplace_back("naive/x: how many times as many bytes naive moves.");
     }
     out_.push_back(std::move(t));

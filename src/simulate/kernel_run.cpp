@@ -28,12 +28,14 @@ std::int64_t cta_at(std::int64_t n, const KernelWalk& kernel, CtaOrder order) {
 
 }  // namespace
 
-KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, std::int64_t places, Pace pace, L2Cache& cache)
+KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& config, Pace pace, L2Cache& cache)
     : kernel_(kernel),
       order_(order),
       pace_(pace),
+      sms_(std::max<std::int64_t>(1, config.num_sms / kernel.cluster)),
+      younger_stall_(pace == Pace::coupled && kernel.double_buffered ? kYoungerStall : 0),
       cache_(cache),
-      slots_(static_cast<std::size_t>(std::min(places, kernel.num_ctas))) {
+      slots_(static_cast<std::size_t>(std::min(resident_units(kernel, config), kernel.num_ctas))) {
   const std::int64_t traces = kernel.tiles_per_head * kernel.passes_per_cta;
   if (kernel.heads_per_kv > 0 && kernel.num_ctas > kernel.tiles_per_head && traces <= kMaxSharedTraces) {
     shared_.assign(static_cast<std::size_t>(traces), TileTrace());
@@ -97,6 +99,8 @@ void KernelRun::start_ctas() {
     slot.cta = cta_at(started_++, kernel_, order_);
     slot.pass = -1;
     slot.stalls = 0;
+    slot.older = 0;
+    each_beside(slot, [&](const Slot&) { ++slot.older; });
     ++running_;
     next_pass(slot);
   }
@@ -116,7 +120,18 @@ void KernelRun::next_pass(Slot& slot) {
     return;
   }
   slot.cta = -1;
+  each_beside(slot, [&](Slot& other) { other.older -= other.older > slot.older ? 1 : 0; });
   --running_;
+}
+
+/// The first CTAs go to one SM each, the next ones beside them.
+template <class F>
+void KernelRun::each_beside(const Slot& slot, F&& f) {
+  const std::int64_t mine = &slot - slots_.data(), slots = std::ssize(slots_);
+  for (std::int64_t i = mine % sms_; i < slots; i += sms_) {
+    Slot& other = slots_[static_cast<std::size_t>(i)];
+    if (i != mine && other.busy()) f(other);
+  }
 }
 
 const TileTrace* KernelRun::own_trace(Slot& slot) {
@@ -140,8 +155,8 @@ const TileTrace* KernelRun::shared_trace(Slot& slot) {
 }
 
 std::int64_t KernelRun::take_step(Slot& slot) {
-  if (slot.stalls >= kStallsPerStep) {
-    slot.stalls -= kStallsPerStep;
+  if (slot.stalls >= kPartsPerStep) {
+    slot.stalls -= kPartsPerStep;
     return 0;
   }
   bool hit = true;
@@ -151,7 +166,8 @@ std::int64_t KernelRun::take_step(Slot& slot) {
     const std::uint64_t key = r.first.key + static_cast<std::uint64_t>(slot.repeat) * r.key_stride;
     hit = cache_.request(slot.shift.moved(key, r.first.tensor), r.first) && hit;
   }
-  if (!hit && pace_ == Pace::coupled) ++slot.stalls;
+  if (!hit && pace_ == Pace::coupled) slot.stalls += kMissStall;
+  slot.stalls += younger_stall_ * slot.older;
   if (++slot.repeat == steps.repeats) {
     slot.repeat = 0;
     if (++slot.steps == slot.trace->steps().size()) next_pass(slot);
@@ -177,9 +193,10 @@ KernelRun::Snapshot KernelRun::snapshot() const {
   Snapshot s{started_, played_, cache_.state(), {}, {cache_.read(), cache_.written(), read_, written_}};
   for (const Slot& slot : slots_) {
     if (slot.busy()) {
-      s.slots.push_back({slot.cta, slot.pass, static_cast<std::int64_t>(slot.steps), slot.repeat, slot.stalls});
+      s.slots.push_back(
+          {slot.cta, slot.pass, static_cast<std::int64_t>(slot.steps), slot.repeat, slot.stalls, slot.older});
     } else {
-      s.slots.push_back({-1, 0, 0, 0, 0});
+      s.slots.push_back({-1, 0, 0, 0, 0, 0});
     }
   }
   return s;
@@ -187,7 +204,7 @@ KernelRun::Snapshot KernelRun::snapshot() const {
 
 bool KernelRun::is_moved_on(const Snapshot& now, const Snapshot& then) const {
   const std::int64_t ctas = now.started - then.started;
-  const auto moved = [&](std::array<std::int64_t, 5> a, const std::array<std::int64_t, 5>& b) {
+  const auto moved = [&](std::array<std::int64_t, 6> a, const std::array<std::int64_t, 6>& b) {
     if (a[0] >= 0 && b[0] >= 0) a[0] -= ctas;
     return a == b;
   };

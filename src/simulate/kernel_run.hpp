@@ -17,7 +17,7 @@ class KernelRun {
  public:
   using Progress = std::function<void(std::int64_t requests)>;
 
-  KernelRun(const KernelWalk& kernel, CtaOrder order, std::int64_t places, Pace pace, L2Cache& cache);
+  KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& config, Pace pace, L2Cache& cache);
   void play(const Progress& progress);
   /// What the SMs asked for, at sm_l2.
   [[nodiscard]] Traffic requested() const;
@@ -32,20 +32,24 @@ class KernelRun {
     HeadShift shift;        ///< from the trace's head to this CTA's
     std::size_t steps = 0;  ///< place in the trace
     std::int64_t repeat = 0;
-    std::int64_t stalls = 0;  ///< time lost to HBM, in parts of a step
+    std::int64_t stalls = 0;  ///< time lost, in parts of a step
+    std::int64_t older = 0;   ///< CTAs on its SM that started before it
     [[nodiscard]] bool busy() const { return cta >= 0; }
   };
   /// All that decides what the CTAs after the first `started` will do to the L2, and the bytes so far.
   struct Snapshot {
     std::int64_t started, played;
     L2Cache::State cache;
-    std::vector<std::array<std::int64_t, 5>> slots;
+    std::vector<std::array<std::int64_t, 6>> slots;
     std::array<L2Cache::Sums, 4> sums;
   };
 
   void play_one_step_ctas(const Progress& progress);
   void start_ctas();
   void next_pass(Slot& slot);
+  /// Calls `f` with each CTA that shares the slot's SM.
+  template <class F>
+  void each_beside(const Slot& slot, F&& f);
   const TileTrace* own_trace(Slot& slot);
   const TileTrace* shared_trace(Slot& slot);
   std::int64_t take_step(Slot& slot);
@@ -59,6 +63,8 @@ class KernelRun {
   const KernelWalk& kernel_;
   CtaOrder order_;
   Pace pace_;
+  std::int64_t sms_;            ///< or groups of SMs, where a cluster takes more than one
+  std::int64_t younger_stall_;  ///< parts of a step, for each older CTA
   L2Cache& cache_;
   std::vector<Slot> slots_;
   std::vector<TileTrace> shared_;  ///< by tile and pass, where heads are alike

@@ -24,7 +24,7 @@ L2Result simulate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, con
   for (int run = config.warm ? 0 : 1; run < 2; ++run) {
     result = {};
     for (const KernelWalk& kernel : kernels) {
-      KernelRun one(kernel, order, resident_units(kernel, config), pace, cache);
+      KernelRun one(kernel, order, config, pace, cache);
       one.play(progress);
       result.requested.push_back({kernel.stage, one.requested()});
       result.requests_played += one.requests_played();

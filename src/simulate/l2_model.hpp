@@ -12,17 +12,20 @@ namespace hbmscope {
 enum class Pace : std::uint8_t {
   lockstep,  ///< waves: all resident CTAs start together and take one step each a round; the next wave starts when all
              ///< are done
-  coupled,   ///< a CTA that ends makes room for the next of the grid at once, and a step that goes to HBM takes
-             ///< kMissStall longer: who runs ahead waits for HBM, and who follows finds the tiles in L2 and catches up.
-             ///< The central value.
-  apart,  ///< as coupled, but nothing holds CTAs together: every step takes the same time, and those that started apart
-          ///< stay apart
+  coupled,   ///< a CTA that ends makes room for the next of the grid at once; a step that goes to HBM takes kMissStall
+             ///< longer, so who runs ahead waits for HBM, and who follows finds the tiles in L2 and catches up; of
+             ///< CTAs that share an SM the older go first (kYoungerStall). The central value.
+  apart,     ///< a CTA that ends makes room for the next at once, and every step takes the same time: CTAs that started
+             ///< apart stay apart
 };
 inline constexpr std::array<Pace, 3> kPaces{Pace::lockstep, Pace::coupled, Pace::apart};
-/// Assumed, one value for every GPU and shape: most of the latency of HBM hides behind the double-buffered loads of a
-/// kernel. In tenths of a step, so that they add up exactly.
-inline constexpr std::int64_t kStallsPerStep = 10;
-inline constexpr double kMissStall = 1.0 / kStallsPerStep;
+/// Both stalls are assumed, one value for every GPU and shape. In parts of a step, so that they add up exactly.
+inline constexpr std::int64_t kPartsPerStep = 20;
+/// Of a step with a tile from HBM: most of the latency hides behind loads that were issued ahead.
+inline constexpr std::int64_t kMissStall = 1;
+/// Of each step of a CTA for each older one on its SM, where tiles are double-buffered: then no CTA waits for its tiles
+/// while another has its turn, and the younger gets what the older leaves of the tensor cores.
+inline constexpr std::int64_t kYoungerStall = 6;
 
 constexpr std::string_view name(Pace pace) {
   constexpr std::array<std::string_view, 3> names{"lockstep", "coupled", "apart"};

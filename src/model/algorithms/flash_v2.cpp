@@ -44,6 +44,7 @@ std::vector<KernelWalk> walk_flash_v2(const AttentionShape& s, const TilePlan& p
   };
   KernelWalk kernel{"fused", s.batch * heads * clusters, 1, walk, clusters, heads_per_kv(s, pack), keys.count()};
   kernel.shares_streams = true;
+  kernel.double_buffered = plan.stages > 1;
   kernel.cluster = plan.cluster;
   kernel.smem_bytes = (plan.block_q * s.head_dim + plan.stages * plan.block_kv * (s.head_dim + s.head_dim_v)) * e;
   kernel.register_bytes = register_bytes(plan.block_q, plan.block_kv, s.head_dim_v);
