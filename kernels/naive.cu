@@ -5,7 +5,7 @@
 // On chip: 3*(Br+Bc)*64*e
 // Costs:   2*B*H*ceil(Nq/Br)*Br*(ceil(Nk/Bc)*Bc*ceil(d/64)*64 + ceil(Nk/64)*64*ceil(dv/64)*64)
 //
-// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the two products on mma.sync tensor cores and the
+// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the two products on tensor cores and the
 // pipeline; the softmax between them is naive_softmax.cu, and fp32 products are naive_fp32.cu. Each CTA makes one tile
 // of Br x Bc elements of S or O and fetches its own operands. Every tile of S is written, masked or not: S is the plain
 // product, rounded to its dtype, and the softmax scales and masks it. A row of S or P is padded to a multiple of 16
@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "kernels/gemm.cuh"
 #include "kernels/naive.hpp"
+#include "kernels/tensor_map.hpp"
 
 namespace hbmscope::kernels {
 namespace {
@@ -32,10 +33,10 @@ constexpr int kCtasPerSm = kCounted ? std::min(Tile::kCtasPerSm, 2) : Tile::kCta
 
 template <class T, class Tile, bool kCounted>
 __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
-    qk_kernel(const __grid_constant__ AttentionArgs a) {
-  constexpr int kDepth = Tile::kDepth, kThreads = Tile::kThreads;
+    qk_kernel(const __grid_constant__ AttentionArgs a, const __grid_constant__ CUtensorMap s_map) {
+  constexpr int kDepth = Tile::kDepth;
   extern __shared__ __align__(128) unsigned char smem_bytes[];
-  const std::uint32_t smem = smem_address(smem_bytes);
+  const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   ByteCounter<kCounted> counter;
   const TilePlace at = tile_of_cta(a, static_cast<int>(ceil_div(a.seqlen_q, Tile::kRows)),
@@ -48,32 +49,31 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
                head_offset(at.batch, kv_head_of(a, at.head), a.num_kv_heads, a.seqlen_kv, d) +
                std::int64_t{k_first} * d;
 
-  float s[Tile::kM][Tile::kWarpColumns / 8][4] = {};
-  multiply_slices<T, Tile, OperandB::by_column>(
-      s, smem, static_cast<int>(ceil_div(d, kDepth)), Tile::kColumns,
-      [&](int slice, std::uint32_t q_slice, std::uint32_t k_slice) {
-        // HBM read: Q and K tiles, 64 of their d columns
-        const int x = slice * kDepth;
-        load_slice<Tile::kRows, kDepth, kThreads>(q_slice, q + x, d, q_rows, d - x, Tensor::Q, counter);
-        load_slice<Tile::kColumns, kDepth, kThreads>(k_slice, k + x, d, k_rows, d - x, Tensor::K, counter);
-      });
+  using Scores = Product<T, Tile, OperandB::by_column>;
+  Scores scores(Tile::kColumns);
+  multiply_slices(scores, smem, static_cast<int>(ceil_div(d, kDepth)),
+                  [&](int slice, std::uint32_t q_slice, std::uint32_t k_slice) {
+                    // HBM read: Q and K tiles, 64 of their d columns
+                    const int x = slice * kDepth;
+                    load_operand_a<Tile>(q_slice, q + x, d, q_rows, d - x, Tensor::Q, counter);
+                    Scores::load_operand_b(k_slice, k + x, d, k_rows, d - x, Tensor::K, counter);
+                  });
 
   __syncthreads();  // all warps are done with the slices
-  stage_tile<T, Tile>(s, smem);
+  scores.stage(smem);
   __syncthreads();
   // HBM write: S tile [Br, Bc]
-  T* to = a.get<T>(Tensor::S) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, a.score_stride) +
-          std::int64_t{q_first} * a.score_stride + k_first;
-  store_tile<T, Tile>(to, a.score_stride, q_rows, k_rows, smem, Tensor::S, counter);
+  const TileOutput<T> to(s_map, a.get<T>(Tensor::S), at, a.num_heads, a.seqlen_q, a.score_stride, q_first, k_first);
+  Scores::store(to, q_rows, k_rows, smem, Tensor::S, counter);
   counter.flush(a.byte_counters);
 }
 
 template <class T, class Tile, bool kCounted>
 __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
-    pv_kernel(const __grid_constant__ AttentionArgs a) {
-  constexpr int kDepth = Tile::kDepth, kThreads = Tile::kThreads;
+    pv_kernel(const __grid_constant__ AttentionArgs a, const __grid_constant__ CUtensorMap o_map) {
+  constexpr int kDepth = Tile::kDepth;
   extern __shared__ __align__(128) unsigned char smem_bytes[];
-  const std::uint32_t smem = smem_address(smem_bytes);
+  const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   ByteCounter<kCounted> counter;
   const TilePlace at = tile_of_cta(a, static_cast<int>(ceil_div(a.seqlen_q, Tile::kRows)),
@@ -85,48 +85,55 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
   const T* v = a.get<const T>(Tensor::V) +
                head_offset(at.batch, kv_head_of(a, at.head), a.num_kv_heads, a.seqlen_kv, dv) + x_first;
 
-  float o[Tile::kM][Tile::kWarpColumns / 8][4] = {};
-  multiply_slices<T, Tile, OperandB::by_depth>(
-      o, smem, static_cast<int>(ceil_div(a.seqlen_kv, kDepth)), columns,
-      [&](int slice, std::uint32_t p_slice, std::uint32_t v_slice) {
-        // HBM read: P tile [Br, 64] and V tile [64, Bc]
-        const int c = slice * kDepth, keys = a.seqlen_kv - c;
-        load_slice<Tile::kRows, kDepth, kThreads>(p_slice, p + c, a.score_stride, q_rows, keys, Tensor::P, counter);
-        load_slice<kDepth, Tile::kColumns, kThreads>(v_slice, v + std::int64_t{c} * dv, dv, keys, columns, Tensor::V,
-                                                     counter);
-      });
+  using Output = Product<T, Tile, OperandB::by_depth>;
+  Output output(columns);
+  multiply_slices(output, smem, static_cast<int>(ceil_div(a.seqlen_kv, kDepth)),
+                  [&](int slice, std::uint32_t p_slice, std::uint32_t v_slice) {
+                    // HBM read: P tile [Br, 64] and V tile [64, Bc]
+                    const int c = slice * kDepth, keys = a.seqlen_kv - c;
+                    load_operand_a<Tile>(p_slice, p + c, a.score_stride, q_rows, keys, Tensor::P, counter);
+                    Output::load_operand_b(v_slice, v + std::int64_t{c} * dv, dv, columns, keys, Tensor::V, counter);
+                  });
 
   __syncthreads();  // all warps are done with the slices
-  stage_tile<T, Tile>(o, smem);
+  output.stage(smem);
   __syncthreads();
   // HBM write: O tile [Br, Bc]
-  T* to = a.get<T>(Tensor::O) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, dv) +
-          std::int64_t{q_first} * dv + x_first;
-  store_tile<T, Tile>(to, dv, q_rows, columns, smem, Tensor::O, counter);
+  const TileOutput<T> to(o_map, a.get<T>(Tensor::O), at, a.num_heads, a.seqlen_q, dv, q_first, x_first);
+  Output::store(to, q_rows, columns, smem, Tensor::O, counter);
   counter.flush(a.byte_counters);
 }
 
-/// A CTA for each tile of each head's [rows, columns].
+/// What a product writes: [batch, num_heads, seqlen_q, columns].
+struct Result {
+  Tensor tensor;
+  std::int64_t columns, stride;
+};
+
+/// A CTA for each tile of the result.
 template <class Tile, class Kernel>
-void launch_tiles(Kernel* kernel, const Call& call, std::int64_t rows, std::int64_t columns, const char* what) {
+void launch_tiles(Kernel* kernel, const Call& call, Result to, const char* what) {
+  const AttentionArgs& a = call.args;
   const auto* address = reinterpret_cast<const void*>(kernel);
   allow_smem(address, Tile::kSmem, what);
   cudaFuncSetAttribute(address, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
   const std::int64_t ctas =
-      ceil_div(rows, Tile::kRows) * ceil_div(columns, Tile::kColumns) * call.args.num_heads * call.args.batch;
-  kernel<<<grid_of(ctas), Tile::kThreads, Tile::kSmem, call.stream>>>(call.args);
+      ceil_div(a.seqlen_q, Tile::kRows) * ceil_div(to.columns, Tile::kColumns) * a.num_heads * a.batch;
+  const Rows rows{a.get<void>(to.tensor), call.dtype, a.batch, a.num_heads, a.seqlen_q, to.columns, to.stride};
+  const CUtensorMap map = on_hopper() ? panel_map(rows, Tile::kRows) : CUtensorMap{};
+  kernel<<<grid_of(ctas), Tile::kThreads, Tile::kSmem, call.stream>>>(a, map);
   check_launch(what);
 }
 
 template <class T, class Tile>
 void launch_qk_of(const Call& call) {
-  launch_tiles<Tile>(call.counted ? qk_kernel<T, Tile, true> : qk_kernel<T, Tile, false>, call, call.args.seqlen_q,
-                     call.args.seqlen_kv, "naive qk");
+  launch_tiles<Tile>(call.counted ? qk_kernel<T, Tile, true> : qk_kernel<T, Tile, false>, call,
+                     {Tensor::S, call.args.seqlen_kv, call.args.score_stride}, "naive qk");
 }
 template <class T, class Tile>
 void launch_pv_of(const Call& call) {
-  launch_tiles<Tile>(call.counted ? pv_kernel<T, Tile, true> : pv_kernel<T, Tile, false>, call, call.args.seqlen_q,
-                     call.args.head_dim_v, "naive pv");
+  launch_tiles<Tile>(call.counted ? pv_kernel<T, Tile, true> : pv_kernel<T, Tile, false>, call,
+                     {Tensor::O, call.args.head_dim_v, call.args.head_dim_v}, "naive pv");
 }
 
 void launch_qk(const Call& call) {

@@ -5,7 +5,7 @@
 // Costs:   mma_sync_flops, wgmma_flops, exp2_operations
 #include <bit>
 
-#include "kernels/common.cuh"
+#include "kernels/hopper.cuh"
 #include "kernels/tile.cuh"
 #include "kernels/yardsticks.hpp"
 
@@ -73,47 +73,14 @@ __device__ int has_wgmma = 0;
 #endif
 
 constexpr std::uint32_t kWgmmaA = Wgmma::kRows * Wgmma::kDepth * 2, kWgmmaB = Wgmma::kColumns * Wgmma::kDepth * 2;
-constexpr std::size_t kWgmmaSmem = kWgmmaA + kWgmmaB + 1024;  // so that the tiles can start on a multiple of 1024
-
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
-/// A tile of rows of 128 bytes, chunks swizzled as in tile.cuh: groups of eight rows lie 1024 bytes apart. Bits 0-13
-/// hold the address, 32-45 the distance of the groups, both in units of 16 bytes; 62-63 name the swizzle of 128 bytes.
-__device__ inline std::uint64_t tile_descriptor(std::uint32_t address) {
-  return std::uint64_t{(address & 0x3ffff) >> 4} | std::uint64_t{1} << 16 | std::uint64_t{1024 >> 4} << 32 |
-         std::uint64_t{1} << 62;
-}
-
-#define HBMSCOPE_C4(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
-#define HBMSCOPE_C16(i) HBMSCOPE_C4(i), HBMSCOPE_C4(i + 4), HBMSCOPE_C4(i + 8), HBMSCOPE_C4(i + 12)
-
-/// c[64 x 256] += A[64 x 16] B[256 x 16]^T, under way when it returns.
-__device__ inline void start_wgmma(float (&c)[128], std::uint64_t a, std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-      "%128, %129, 1, 1, 1, 0, 0;"
-      : HBMSCOPE_C16(0), HBMSCOPE_C16(16), HBMSCOPE_C16(32), HBMSCOPE_C16(48), HBMSCOPE_C16(64), HBMSCOPE_C16(80),
-        HBMSCOPE_C16(96), HBMSCOPE_C16(112)
-      : "l"(a), "l"(b));
-}
-
-#undef HBMSCOPE_C4
-#undef HBMSCOPE_C16
-#endif
+constexpr std::size_t kWgmmaSmem = kWgmmaA + kWgmmaB + kPanelAlignment;
 
 __global__ void __launch_bounds__(kThreads, 1)
     wgmma_kernel(const uint4* operands, float* sums, std::int64_t iterations) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ unsigned char smem_bytes[];
-  const std::uint32_t a_tile = (smem_address(smem_bytes) + 1023) / 1024 * 1024, b_tile = a_tile + kWgmmaA;
+  const std::uint32_t a_tile = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
+  const std::uint32_t b_tile = a_tile + kWgmmaA;
   constexpr int kChunks = Wgmma::kDepth / 8;
   for (int n = static_cast<int>(threadIdx.x); n < (Wgmma::kRows + Wgmma::kColumns) * kChunks; n += kThreads) {
     const uint4 x = operands[n];
@@ -121,23 +88,25 @@ __global__ void __launch_bounds__(kThreads, 1)
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
                  : "memory");
   }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the tensor cores read SMEM on a path of their own
+  publish_to_async_proxy();
   __syncthreads();
 
-  float c[128] = {};
-  const std::uint64_t a = tile_descriptor(a_tile), b = tile_descriptor(b_tile);
+  float c[Wgmma::kColumns / 8][4] = {};
+  const std::uint64_t a = panel_descriptor(a_tile), b = panel_descriptor(b_tile);
 #pragma unroll 1
   for (std::int64_t k = 0; k < iterations; ++k) {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    fence_wgmma();
 #pragma unroll
-    for (int x = 0; x < Wgmma::kDepth; x += 16) start_wgmma(c, a + x * 2 / 16, b + x * 2 / 16);
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");  // meanwhile the other warpgroup's are at work
+    for (int x = 0; x < Wgmma::kDepth; x += 16) {
+      start_wgmma<BFloat16, OperandB::by_column>(c, further(a, x * 2), further(b, x * 2), 1);
+    }
+    commit_wgmma();
+    wait_wgmma<0>();  // meanwhile the other warpgroup's are at work
   }
 
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < 128; ++i) sum += c[i];
+  for (const float(&block)[4] : c) sum += (block[0] + block[1]) + (block[2] + block[3]);
   sum = sum_over_warp(sum);
   __shared__ float partial[kWarps];
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
