@@ -182,18 +182,22 @@ __device__ inline float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
+/// This thread's place in its warp, read anew: what follows from it takes no registers before and after its use.
+__device__ inline int lane_now() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
 // ---- places
 // ----------------------------------------------------------------------------------------------------------
 
-/// Which query tile of which head a CTA of a 1-D grid has. CTAs are counted query tile fastest, then head, then batch.
+/// Which query tile of which head is the `n`th in the order of the grid: query tile fastest, then head, then batch.
 struct Place {
   int tile, head, batch;
 };
-__device__ inline Place place_of_cta(const AttentionArgs& a, int tiles) {
-  // Read anew at each call: a kernel that asks again at its end need not keep the answer in registers all along.
-  unsigned cta;
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(cta));
-  const std::int64_t n = cta, heads = std::int64_t{a.batch} * a.num_heads;
+__device__ inline Place place_of(const AttentionArgs& a, int tiles, unsigned number) {
+  const std::int64_t n = number, heads = std::int64_t{a.batch} * a.num_heads;
   std::int64_t tile = n % tiles, batch_head = n / tiles;
   if (a.order == CtaOrder::longest_first) tile = tiles - 1 - tile;
   if (a.order == CtaOrder::longest_first_interleaved) {
@@ -202,6 +206,13 @@ __device__ inline Place place_of_cta(const AttentionArgs& a, int tiles) {
   }
   return {static_cast<int>(tile), static_cast<int>(batch_head % a.num_heads),
           static_cast<int>(batch_head / a.num_heads)};
+}
+/// That of this CTA of a 1-D grid.
+__device__ inline Place place_of_cta(const AttentionArgs& a, int tiles) {
+  // Read anew at each call: a kernel that asks again at its end need not keep the answer in registers all along.
+  unsigned cta;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(cta));
+  return place_of(a, tiles, cta);
 }
 /// First element of head `head` of a [batch, heads, seqlen, dim] tensor.
 __device__ inline std::int64_t head_offset(int batch, int head, int heads, std::int64_t seqlen, std::int64_t dim) {

@@ -90,19 +90,20 @@ __device__ inline void multiply_qk(float (&s)[kM][kBkv / 8][4], QInSmem<kM, kD>&
 /// Hidden scores become -inf, by assignment: whatever stood there, NaN too, is gone.
 template <int kM, int kBkv>
 __device__ inline void mask_scores(float (&s)[kM][kBkv / 8][4], const AttentionArgs& a, int q_first, int c_first) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int lane = lane_now();
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int q = q_first + 16 * i + 8 * half + lane / 4;
       const KeyRange seen = visible_keys(a, q, q);
+      // Counted from this lane's first column, so that what follows compares with constants.
+      const int base = c_first + 2 * (lane % 4), first = seen.first - base, last = seen.last - base;
 #pragma unroll
       for (int n = 0; n < kBkv / 8; ++n) {
 #pragma unroll
         for (int x = 0; x < 2; ++x) {
-          const int c = c_first + 8 * n + 2 * (lane % 4) + x;
-          if (c < seen.first || c > seen.last) s[i][n][2 * half + x] = kMinusInfinity;
+          if (8 * n + x < first || 8 * n + x > last) s[i][n][2 * half + x] = kMinusInfinity;
         }
       }
     }
@@ -145,18 +146,50 @@ __device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)
 
 /// The maximum of most rows is found in the first few tiles; after that a warp has nothing to do here.
 template <int kM, int kN>
-__device__ inline void rescale(RowState<kM>& row, float (&o)[kM][kN][4], const Rescale<kM>& r) {
+__device__ inline void rescale_output(float (&o)[kM][kN][4], const Rescale<kM>& r) {
   if (!r.any) return;
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      row.l[i][half] *= r.factor[i][half];
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
         o[i][n][2 * half] *= r.factor[i][half];
         o[i][n][2 * half + 1] *= r.factor[i][half];
       }
+    }
+  }
+}
+template <int kM>
+__device__ inline void rescale_sums(RowState<kM>& row, const Rescale<kM>& r) {
+#pragma unroll
+  for (int i = 0; i < kM; ++i) row.l[i][0] *= r.factor[i][0], row.l[i][1] *= r.factor[i][1];
+}
+template <int kM, int kN>
+__device__ inline void rescale(RowState<kM>& row, float (&o)[kM][kN][4], const Rescale<kM>& r) {
+  if (!r.any) return;
+  rescale_sums(row, r);
+  rescale_output(o, r);
+}
+
+/// s = exp(s - m) in place; l += row sums of it.
+template <int kM, int kN>
+__device__ inline void exponentiate(float (&s)[kM][kN][4], RowState<kM>& row, float scale) {
+  const float to_log2 = scale * kLog2e;
+#pragma unroll
+  for (int i = 0; i < kM; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float sum = 0;
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+#pragma unroll
+        for (int x = 2 * half; x < 2 * half + 2; ++x) {
+          s[i][n][x] = exp2_fast(fmaf(s[i][n][x], to_log2, -row.m[i][half]));
+          sum += s[i][n][x];
+        }
+      }
+      row.l[i][half] += sum;
     }
   }
 }

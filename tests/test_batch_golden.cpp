@@ -182,7 +182,7 @@ TEST_CASE("a line beyond 1 MiB is refused without being kept, and the next one i
 
 TEST_CASE("a bad line says what is wrong and what to do about it") {
   CHECK(error_of(request("flashv3", kTiles).dump()) ==
-        "/algorithm: does not know \"flashv3\"; did you mean \"flash_v1\" or \"flash_v2\"?");
+        "/algorithm: does not know \"flashv3\"; did you mean \"flash_v3\"?");
   CHECK(error_of(request("flash_v2", {{"block_kv", 128}}).dump())
             .starts_with("/plan/block_q: is missing, and flash_v2 works in tiles; give both"));
   CHECK(error_of(request("split_kv", {{"block_q", 128}}).dump()).starts_with("/plan/block_kv: is missing"));

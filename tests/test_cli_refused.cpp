@@ -59,7 +59,7 @@ const std::vector<Refusal> kRefused{
     {"run --window 5,5 --causal", "contradict each other"},
     // unknown names
     {"run --dtype fp61", "--dtype: \"fp61\" is not one of its values", "did you mean \"fp16\"?"},
-    {"run --algorithm flash_v3", "unknown algorithm \"flash_v3\"", "did you mean \"flash_v1\" or \"flash_v2\"?"},
+    {"run --algorithm flash_v9", "unknown algorithm \"flash_v9\"", "did you mean \"flash_v1\", \"flash_v2\" or \"flash_v3\"?"},
     {"run --algorithm naive,", "unknown algorithm \"\"", "there is naive"},
     {"run --gpu h20", "\"h20\"", "did you mean \"H200\"?"},
     {"run --gpu H10", "\"H10\"", "did you mean \"H100 PCIe\" or \"H100 SXM\"?"},

@@ -14,6 +14,7 @@
 #include "kernel_header.hpp"
 #include "kernels/flash_tiles.hpp"
 #include "kernels/flash_v1_tiles.hpp"
+#include "kernels/flash_v3_tiles.hpp"
 #include "model/algorithm.hpp"
 #include "random_shapes.hpp"
 
@@ -74,6 +75,17 @@ Case flash_v2_case(AttentionShape shape, FlashV1Variant, const std::string& sour
   return c;
 }
 
+Case flash_v3_case(AttentionShape shape, FlashV1Variant, const std::string&) {
+  Case c{shape, {}, {}, {}};
+  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, [&](auto tile) {
+    using Tile = decltype(tile);
+    c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv;
+    c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}};
+    c.smem_bytes = static_cast<std::int64_t>(Tile::kTileBytes);
+  });
+  return c;
+}
+
 Case flash_v1_case(AttentionShape shape, FlashV1Variant variant, const std::string&) {
   Case c{shape, {}, {}, {}};
   c.plan.variant = variant;
@@ -120,6 +132,7 @@ const std::vector<Subject>& subjects() {
       {"naive_cublas", "naive", {Dtype::fp16, Dtype::bf16}, cublas_case},
       {"flash_v1", "flash_v1", {Dtype::fp16, Dtype::bf16, Dtype::fp32}, flash_v1_case},
       {"flash_v2", "flash_v2", {Dtype::fp16, Dtype::bf16}, flash_v2_case},
+      {"flash_v3", "flash_v3", {Dtype::fp16, Dtype::bf16}, flash_v3_case},
   };
   return table;
 }

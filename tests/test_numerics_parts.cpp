@@ -137,7 +137,7 @@ TEST_CASE("an unknown algorithm or instruction set is refused with the names the
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
-    CHECK(error.hint() == "it runs: naive, flash_v1, flash_v2, split_kv");
+    CHECK(error.hint() == "it runs: naive, flash_v1, flash_v2, flash_v3, split_kv");
   }
   CHECK_THROWS_AS(numerics::choose_kernels("mmx"), Error);
   CHECK(std::string(numerics::choose_kernels("portable").name) == "portable");

@@ -76,10 +76,14 @@ TilePlan plan_on_device(const RunResult& r, const Algorithm& a, const TilePlan& 
     return wanted;
   }
   TilePlan plan = wanted;
-  // Under a causal mask CTAs differ in length, and a GPU that starts the longest of all heads first ends with all SMs
-  // at once: faster than one head after the other, for more bytes through HBM (docs/l2-model.md).
-  if (a.name == "flash_v2" && !r.request.order_given && r.request.shape.mask.window_right)
-    plan.order = CtaOrder::longest_first_interleaved;
+  // Under a causal mask CTAs differ in length, and a GPU that starts the longest first ends with all SMs at once. All
+  // heads side by side are best for that, while two CTAs or more of each run at one time and share what they read: with
+  // more heads the K and V of all come from HBM for each CTA anew (docs/l2-model.md).
+  const AttentionShape& s = r.request.shape;
+  if ((a.name == "flash_v2" || a.name == "flash_v3") && !r.request.order_given && s.mask.window_right) {
+    plan.order = 2 * s.batch * s.num_heads <= r.request.gpu.num_sms ? CtaOrder::longest_first_interleaved
+                                                                    : CtaOrder::longest_first;
+  }
   try {
     return pipeline->plan(r.request.shape, plan);
   } catch (const Error&) {

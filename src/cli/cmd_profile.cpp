@@ -114,7 +114,7 @@ void add_import(CLI::App& profile, const Invocation& invocation) {
   keep_options_of_prediction(*c, *options);
   c->get_option("--algorithm")
       ->description(
-          "Put beside the counters: naive, flash_v1, flash_v2, split_kv, or with --pass backward naive_bwd, "
+          "Put beside the counters: naive, flash_v1, flash_v2, flash_v3, split_kv, or with --pass backward naive_bwd, "
           "flash_v1_bwd, flash_v2_bwd (default: nothing)")
       ->type_name("NAME");
   c->add_option("FILE", options->path, "What ncu --csv wrote, either page, or - for standard input")

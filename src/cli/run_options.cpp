@@ -213,7 +213,7 @@ void add_run_options(CLI::App& c, RunOptions& o) {
   const char* plan = "Algorithms and tiles";
   c.add_option(
        "--algorithm", o.algorithm,
-       "naive, flash_v1, flash_v2, split_kv, naive_bwd, flash_v1_bwd, flash_v2_bwd (default: those of the pass)")
+       "naive, flash_v1, flash_v2, flash_v3, split_kv, naive_bwd, flash_v1_bwd, flash_v2_bwd (default: those of the pass)")
       ->type_name("NAME,...")
       ->group(plan);
   add_length(c, "--block-q", o.block_q,

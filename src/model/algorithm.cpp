@@ -9,7 +9,8 @@
 namespace hbmscope {
 
 std::span<const Algorithm> algorithms() {
-  static const std::array<Algorithm, 7> all{kNaive, kFlashV1, kFlashV2, kSplitKv, kNaiveBwd, kFlashV1Bwd, kFlashV2Bwd};
+  static const std::array<Algorithm, 8> all{kNaive,   kFlashV1,  kFlashV2,    kFlashV3,
+                                            kSplitKv, kNaiveBwd, kFlashV1Bwd, kFlashV2Bwd};
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "model/paper.hpp"
 
@@ -17,6 +18,14 @@ bool uses(const Algorithm& a, PlanKey key) {
 constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{128, 128}, {128, 64}, {64, 64}, {64, 32}, {32, 32},
                                                             {16, 16},   {16, 8},   {8, 8},   {4, 4},   {1, 1}};
 
+/// What flash_v3 takes first: three warpgroups of 64 rows where their registers suffice, then as many keys as SMEM
+/// holds twice on Hopper (kernels/flash_v3_tiles.hpp).
+constexpr std::pair<std::int64_t, std::int64_t> flash_v3_tile(std::int64_t width) {
+  if (width <= 64) return {192, 128};
+  if (width <= 128) return {128, 128};
+  return {128, 80};
+}
+
 /// Query rows of a tile where a head has few of them: the fewest of these that hold them all, as a tile is computed
 /// whole, padding too. 16 is the least that a tensor core multiplies.
 constexpr std::int64_t kFewRows[] = {16, 32, 64};
@@ -27,7 +36,7 @@ std::int64_t largest_useful_block_q(const Algorithm& a, const AttentionShape& s,
   for (const std::int64_t block_q : kFewRows) {
     if (rows <= block_q) return block_q;
   }
-  return kTiles[0].first;
+  return std::max(kTiles[0].first, flash_v3_tile(0).first);
 }
 
 class Tally {
@@ -87,7 +96,9 @@ TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan
     if (wanted.block_q == 0 && wanted.block_kv == 0) return plan;  // the paper's own choice, which rounds M / 4d up
   } else if (!asked) {
     const std::int64_t most = largest_useful_block_q(a, s, plan);
-    for (const auto& [block_q, block_kv] : kTiles) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> tiles(std::begin(kTiles), std::end(kTiles));
+    if (a.name == "flash_v3") tiles.insert(tiles.begin(), flash_v3_tile(std::max(s.head_dim, s.head_dim_v)));
+    for (const auto& [block_q, block_kv] : tiles) {
       if (wanted.block_q == 0) plan.block_q = std::min(block_q, most);
       if (wanted.block_kv == 0) plan.block_kv = block_kv;
       if (smem_tally(a, s, plan).total <= sram) return plan;

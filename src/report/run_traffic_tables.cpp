@@ -15,7 +15,7 @@ std::string what(const AlgorithmResult& a) {
   if (name == "naive") return fmt::format("S and P in HBM, {} kernels", a.stages.size());
   if (name == "naive_bwd") return "P saved, operands once";
   if (name == "split_kv") return fmt::format("{} splits, {}", a.plan.num_kv_splits, tiles);
-  if (name == "flash_v2") return fmt::format("Q outer, {}", tiles);
+  if (name == "flash_v2" || name == "flash_v3") return fmt::format("Q outer, {}", tiles);
   return fmt::format("KV outer, {}", tiles);
 }
 

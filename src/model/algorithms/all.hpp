@@ -6,6 +6,7 @@ namespace hbmscope {
 extern const Algorithm kNaive;
 extern const Algorithm kFlashV1;
 extern const Algorithm kFlashV2;
+extern const Algorithm kFlashV3;
 extern const Algorithm kSplitKv;
 extern const Algorithm kNaiveBwd;
 extern const Algorithm kFlashV1Bwd;

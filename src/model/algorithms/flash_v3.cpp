@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "model/algorithms/all.hpp"
+#include "model/algorithms/closed_form.hpp"
+#include "model/algorithms/flash_v2.hpp"
+
+namespace hbmscope {
+namespace {
+
+// FlashAttention-3 moves the tiles that FlashAttention-2 moves, in the same loops: what is new happens on chip. So its
+// traffic is that of flash_v2 under its own tiles, and its own are the padding and the tiles.
+
+std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
+  return walk_flash_v2(s, plan, 1);
+}
+
+std::vector<StageTraffic> closed_form(const AttentionShape& s, const TilePlan& plan) {
+  return close_flash_v2(s, plan, 1);
+}
+
+/// The products of a warpgroup run over whole panels: head dims are padded to 64, 128 or 256.
+FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
+  const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
+  const std::int64_t panels = width <= 64 ? 64 : width <= 128 ? 128 : 256;
+  const Count tiles = Count(s.num_heads) * closed::tile_sums(s, plan.block_q, plan.block_kv, 1).tiles;
+  AttentionShape padded = s;
+  if (width <= 256) padded.head_dim = padded.head_dim_v = panels;
+  FlopCount count = closed::forward_flops(s, tiles, plan.block_q, plan.block_kv);
+  count.executed_matmul = closed::forward_flops(padded, tiles, plan.block_q, plan.block_kv).executed_matmul;
+  return count;
+}
+
+constexpr PlanKey kKeys[] = {PlanKey::block_q, PlanKey::block_kv, PlanKey::cluster, PlanKey::order, PlanKey::stages};
+
+}  // namespace
+
+const Algorithm kFlashV3{
+    .name = "flash_v3",
+    .summary = "flash_v2 on Hopper: copies, products and softmax at one time",
+    .reference = "FlashAttention-3, arXiv 2407.08608, Algorithm 2",
+    .formula = "2 ceil(Nq/Br) Nk d e + 2 Nq d e + 4 Nq",
+    .pass = Pass::forward,
+    .plan_keys = kKeys,
+    .walk = walk,
+    .closed_form = closed_form,
+    .flops = flops,
+};
+
+}  // namespace hbmscope
