@@ -60,14 +60,17 @@ std::string kind_of(const Json& value) {
 /// Walks a path one step at a time and remembers how far it has come, for errors.
 class Walk {
  public:
-  Walk(const Json& document, std::string_view path) : at_(&document), path_(path), rest_(path) {}
+  /// The first `walked` characters of the path lead to `start`.
+  Walk(const Json& start, std::string_view path, std::size_t walked)
+      : at_(&start), path_(path), rest_(path.substr(walked)) {}
 
   const Json& end() {
-    do {
-      step_into_key();
+    if (rest_.size() == path_.size()) step_into_key();
+    while (true) {
       while (rest_.starts_with('[')) step_into_list();
-    } while (next_key_follows());
-    return *at_;
+      if (!next_key_follows()) return *at_;
+      step_into_key();
+    }
   }
 
  private:
@@ -187,7 +190,13 @@ class Walk {
 }  // namespace
 
 const nlohmann::ordered_json& at_path(const nlohmann::ordered_json& document, std::string_view path) {
-  return Walk(document, path).end();
+  return Walk(document, path, 0).end();
+}
+
+const nlohmann::ordered_json& at_steps(const nlohmann::ordered_json& value, std::string_view name,
+                                       std::string_view steps) {
+  const std::string path = std::string(name) + std::string(steps);
+  return Walk(value, path, name.size()).end();
 }
 
 }  // namespace hbmscope

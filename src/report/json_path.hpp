@@ -16,4 +16,8 @@ namespace hbmscope {
 /// Throws an Error (kind data) that names the path and the step that failed, with what there is in its place.
 const nlohmann::ordered_json& at_path(const nlohmann::ordered_json& document, std::string_view path);
 
+/// The same for steps that begin with '.' or '[', such as "[2].total_bytes", into what a reader knows as `name`.
+const nlohmann::ordered_json& at_steps(const nlohmann::ordered_json& value, std::string_view name,
+                                       std::string_view steps);
+
 }  // namespace hbmscope

@@ -6,7 +6,7 @@ namespace hbmscope {
 
 /// A data file that the build put into the program, byte for byte.
 struct EmbeddedFile {
-  std::string_view name;  ///< the file's name without ".json"
+  std::string_view name;  ///< the file's name without ".json" or ".md"
   std::string_view text;
 };
 

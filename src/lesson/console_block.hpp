@@ -1,0 +1,32 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lesson/markdown.hpp"
+#include "lesson/scan.hpp"
+
+namespace hbmscope::lesson {
+
+struct FencedLine {
+  Line line;
+  std::string_view content;  ///< without what stands before the block
+};
+
+/// Where a fence stands and how it begins.
+struct FencePlace {
+  std::size_t line = 0;
+  std::string prefix;
+  std::string_view eol;
+  Fence fence;
+};
+
+/// Is this a block that the tool writes: a console whose first line runs hbmscope?
+bool is_console(const Fence& fence, const std::vector<FencedLine>& lines);
+
+/// Its commands and what is shown of them; nothing, and a problem, where its options are wrong.
+std::optional<ConsoleBlock> read_console(const FencePlace& place, const std::vector<FencedLine>& lines,
+                                         std::vector<Problem>& problems);
+
+}  // namespace hbmscope::lesson
