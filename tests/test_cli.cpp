@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* kCommands[]{
     "",        "run", "batch",    "scenario", "scenario list", "scenario show", "scenario run", "scenario check",
-    "softmax", "gpu", "gpu list", "gpu show"};
+    "softmax", "gpu", "gpu list", "gpu show", "lesson",        "lesson build",  "lesson check", "lesson list",
+    "explain"};
 
 }  // namespace
 
