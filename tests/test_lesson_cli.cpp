@@ -122,7 +122,7 @@ TEST_CASE("the list of numbers finds a changed digit with its line, and does not
   (void)folder.write("a.md", "One 1.\n\nThe H200 has 4.9 TB/s.\n");
   const Outcome checked = run_program({"lesson", "check", "--numbers", list, file});
   CHECK(checked.code == 5);
-  CHECK(has(checked.out, file + ":3: written \"4.9\", computed \"4.8\" (the list of numbers)\n"));
+  CHECK(has(checked.out, file + ":3: written \"4.9\", recorded \"4.8\" (the list of numbers)\n"));
   // A file that the list does not know; one that is gone leaves it.
   const std::string other = folder.write("b.md", "2\n");
   CHECK(run_program({"lesson", "check", "--numbers", list, other}).code == 5);
@@ -156,7 +156,7 @@ TEST_CASE("time does not grow with the square of a text, whatever it repeats") {
     std::string text;
     while (text.size() < 400'000) text += part;
     Call checking;
-    checking.arguments = {"lesson", "check", folder.write("a.md", text), "--json", folder.file("findings.json")};
+    checking.arguments = {"lesson", "check", folder.write("a.md", text)};
     checking.out_path = "/dev/null";
     Outcome outcome;
     CHECK(seconds_of(checking, outcome) < 10);

@@ -49,7 +49,8 @@ TEST_CASE("the list is read as it was written, words around a number being for r
       lesson::numbers_of("A kernel of 3 stages moves 941.6 MB through the whole of the machine\n", {});
   list["cli.md"] = {};
   const std::string text = lesson::number_list_text(list);
-  CHECK(text.find("  941.6           A kernel of 3 stages moves 941.6 MB through the whole of the") != std::string::npos);
+  CHECK(text.find("  941.6           A kernel of 3 stages moves 941.6 MB through the whole of the") !=
+        std::string::npos);
   const lesson::NumberList read = lesson::parse_number_list(text, "numbers.txt");
   REQUIRE(read.size() == 2);
   CHECK(lesson::compare_numbers(list["../README.md"], read.at("../README.md")).empty());

@@ -63,8 +63,8 @@ std::string finding_lines(const Checked& checked) {
     lines.emplace_back(p.line, fmt::format("{}:{}: error: {}\n  hint: {}\n", checked.file, p.line, p.message, p.hint));
   for (const Difference& d : checked.differences) {
     const auto [written, computed] = shown(d.written, d.computed);
-    lines.emplace_back(
-        d.line, fmt::format("{}:{}: written {}, computed {} ({})\n", checked.file, d.line, written, computed, d.of));
+    lines.emplace_back(d.line, fmt::format("{}:{}: written {}, {} {} ({})\n", checked.file, d.line, written,
+                                           d.recorded ? "recorded" : "computed", computed, d.of));
   }
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string text;

@@ -25,7 +25,8 @@ struct Difference {
   std::size_t line = 0;
   std::string written;
   std::string computed;
-  std::string of;  ///< the expression or the command
+  std::string of;         ///< the expression or the command
+  bool recorded = false;  ///< stands in the list of numbers, and was not computed
 };
 
 struct Replacement {

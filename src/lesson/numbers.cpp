@@ -172,7 +172,7 @@ std::vector<Difference> compare_numbers(std::span<const NumberWord> written, std
     for (std::size_t i = 0; i < std::max(of_written, of_recorded); ++i) {
       if (i < of_written) line = written[i].line;
       differences.push_back({line, i < of_written ? written[i].text : "(no number)",
-                             i < of_recorded ? recorded[i].text : "(no number)", "the list of numbers"});
+                             i < of_recorded ? recorded[i].text : "(no number)", "the list of numbers", true});
     }
     written = written.subspan(of_written);
     recorded = recorded.subspan(of_recorded);
