@@ -12,6 +12,7 @@
 #include "cli/app.hpp"
 #include "cli/command_runner.hpp"
 #include "cli/help_format.hpp"
+#include "cli/lesson_values.hpp"
 #include "cli/output.hpp"
 #include "core/error.hpp"
 #include "lesson/embedded_lessons.hpp"
@@ -229,6 +230,7 @@ void add_lesson(CLI::App& app, const Invocation& invocation) {
       "Examples:\n"
       "  hbmscope lesson check docs README.md\n"
       "  hbmscope lesson build my_lesson.md\n"
+      "  hbmscope lesson values --only S1-01\n"
       "How to write one: docs/writing-lessons.md");
   const auto options = std::make_shared<Options>();
 
@@ -254,7 +256,7 @@ void add_lesson(CLI::App& app, const Invocation& invocation) {
   listing->footer("Example: hbmscope lesson list docs/lessons");
   listing->callback([options] { list(*options); });
 
-  // `lesson values` is added here: add_lesson_values(*lesson, invocation);
+  add_lesson_values(*lesson);
 }
 
 }  // namespace hbmscope
