@@ -17,10 +17,24 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kCommands[]{
-    "",        "run", "batch",    "scenario", "scenario list", "scenario show", "scenario run", "scenario check",
-    "softmax", "gpu", "gpu list", "gpu show", "lesson",        "lesson build",  "lesson check", "lesson list",
-    "explain"};
+constexpr const char* kCommands[]{"",
+                                  "run",
+                                  "batch",
+                                  "scenario",
+                                  "scenario list",
+                                  "scenario show",
+                                  "scenario run",
+                                  "scenario check",
+                                  "softmax",
+                                  "gpu",
+                                  "gpu list",
+                                  "gpu show",
+                                  "lesson",
+                                  "lesson build",
+                                  "lesson check",
+                                  "lesson list",
+                                  "lesson values",
+                                  "explain"};
 
 }  // namespace
 
