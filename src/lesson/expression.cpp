@@ -2,8 +2,8 @@
 #include <cmath>
 #include <optional>
 
-#include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "lesson/fail.hpp"
 #include "lesson/functions.hpp"
 #include "lesson/value.hpp"
 #include "report/json_path.hpp"
@@ -15,11 +15,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMostNested = 64;  ///< parentheses, signs and powers in one another
 
-[[noreturn]] void fail(const std::string& what, const std::string& hint) {
-  throw Error(ErrorKind::data, what, hint);
-}
-
-// ---- values of a result ---------------------------------------------------------------------------------------------
+// ---- values of a result
+// ---------------------------------------------------------------------------------------------
 
 /// The keys of ".a[b=c].d": those of the path itself, not of its conditions.
 void append_keys(std::string_view steps, std::vector<std::string>& keys) {
@@ -72,7 +69,8 @@ Value follow(const JsonPlace& place, std::string_view name, std::string_view ste
   return number_of(found, unit ? *unit : unit_of_keys(keys));
 }
 
-// ---- the parser -----------------------------------------------------------------------------------------------------
+// ---- the parser
+// -----------------------------------------------------------------------------------------------------
 
 class Parser {
  public:

@@ -4,15 +4,11 @@
 #include <cmath>
 #include <string>
 
-#include "core/error.hpp"
 #include "core/rounding.hpp"
+#include "lesson/fail.hpp"
 
 namespace hbmscope::lesson {
 namespace {
-
-[[noreturn]] void fail(const std::string& what, const std::string& hint) {
-  throw Error(ErrorKind::data, what, hint);
-}
 
 /// A function of plain numbers alone, such as exp.
 template <double (*kCompute)(double)>

@@ -7,18 +7,14 @@
 #include <optional>
 #include <utility>
 
-#include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "lesson/fail.hpp"
 #include "report/format.hpp"
 
 namespace hbmscope::lesson {
 namespace {
 
 constexpr int kMostDecimals = 30;
-
-[[noreturn]] void fail(const std::string& what, const std::string& hint) {
-  throw Error(ErrorKind::data, what, hint);
-}
 
 [[noreturn]] void fail_pattern(std::string_view pattern) {
   fail("does not know the pattern " + in_quotes(pattern),

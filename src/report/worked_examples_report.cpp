@@ -131,7 +131,7 @@ Table theme_table(const WorkedTheme& theme, std::span<const WorkedExample> examp
   return t;
 }
 
-Json number(double value) {
+Json number_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
@@ -142,11 +142,11 @@ struct ToJson {
   Json operator()(bool yes) const { return yes; }
   Json operator()(std::int64_t whole) const {
     const auto size = static_cast<std::int64_t>(unit.size);
-    return whole % size == 0 ? Json(whole / size) : number(static_cast<double>(whole) / unit.size);
+    return whole % size == 0 ? Json(whole / size) : number_or_null(static_cast<double>(whole) / unit.size);
   }
   Json operator()(double real) const {
     // Times a million rather than over a millionth, which is no binary number.
-    return number(unit.size < 1 ? real * std::round(1 / unit.size) : real / unit.size);
+    return number_or_null(unit.size < 1 ? real * std::round(1 / unit.size) : real / unit.size);
   }
   Json operator()(const std::string& words) const { return words; }
   template <class T>
