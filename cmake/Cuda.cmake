@@ -68,7 +68,7 @@ function(hbmscope_add_cuda target)
   target_compile_options(hbmscope_device PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
   if(HBMSCOPE_WERROR)
     target_compile_options(hbmscope_device PRIVATE
-                           "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra>")
+                           "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra;-Xptxas=-v>")
   endif()
   if(HBMSCOPE_CUPTI)
     get_filename_component(cupti_dir "${HBMSCOPE_CUPTI_LIBRARY}" DIRECTORY)

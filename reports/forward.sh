@@ -10,8 +10,8 @@ for head_dim in 64 128 256; do
     batch=$((seqlen < 16384 ? 16384 / seqlen : 1))
     heads=$((2048 / head_dim))
     if [ "$seqlen" -gt 16384 ]; then heads=$((512 / head_dim)); fi
-    algorithms=naive,flash_v2
-    if [ "$seqlen" -ge 2048 ] && [ "$seqlen" -le 8192 ] && [ "$head_dim" = 128 ]; then algorithms=naive,flash_v1,flash_v2; fi
+    algorithms=naive,flash_v2,flash_v3
+    if [ "$seqlen" = 8192 ] && [ "$head_dim" = 128 ]; then algorithms=naive,flash_v1,flash_v2,flash_v3; fi
     for mask in "" --causal; do
       code=0
       # shellcheck disable=SC2086 # an empty mask is no argument

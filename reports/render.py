@@ -62,6 +62,48 @@ def worst(runs, names, boundary, predicted, key, keep=lambda run, a: True):
     return max(found)[1:] + (len(found),) if found else None
 
 
+def times_table(runs, roof, peers):
+    """Time of each pipeline, its share of the tensor roof that it can reach, and the peers."""
+    body = []
+    for run in runs:
+        s = run["shape"]
+        pipelines = {p["name"]: p for p in run["device"].get("pipelines", [])}
+        taken = {name: p["time"]["measured_median_s"] for name, p in pipelines.items() if p["time"]["measured_median_s"]}
+        if "flash_v2" not in taken:
+            continue
+        at = (s["batch"], s["num_heads"], s["seqlen_q"], s["head_dim"], s["mask"]["kind"])
+        peer = {name: peers[(name, *at)]["median_s"] for name in ("fa2", "cudnn") if (name, *at) in peers}
+        best = min((n for n in taken if n.startswith("flash")), key=taken.get)
+
+        def speed(name, tensor_roof):
+            if name not in taken:
+                return ["-", "-"]
+            rate = pipelines[name]["achieved_flop_per_s"]
+            return [f"{rate / 1e12:.0f}", f"{rate / roof[tensor_roof]:.0%}" if roof.get(tensor_roof) else "-"]
+
+        def against(name, implementation):
+            return f"{peer[implementation] / taken[name]:.2f}x" if implementation in peer and name in taken else "-"
+
+        a = next(x for x in run["algorithms"] if x["name"] == best)
+        hbm = entry(a, "l2_hbm", "hw_counter")
+        intensity = a["flops"]["matmul"] / hbm["total_bytes"] if hbm and hbm["total_bytes"] else None
+        tensor = roof.get("wgmma" if best == "flash_v3" else "mma_sync")
+        ridge = tensor / roof["read"] if tensor and roof.get("read") else None
+        body.append(shape_cells(s) + [seconds(taken["naive"]) if "naive" in taken else "does not fit", seconds(taken["flash_v2"]),
+                                      seconds(taken["flash_v3"]) if "flash_v3" in taken else "-",
+                                      f"{taken['naive'] / taken[best]:.2f}x" if "naive" in taken else "-"]
+                    + speed("flash_v2", "mma_sync") + speed("flash_v3", "wgmma")
+                    + [against("flash_v2", "fa2"), against("flash_v3", "fa2"), against("flash_v3", "cudnn"),
+                       f"{intensity:,.0f}" if intensity else "-",
+                       "-" if not intensity or not ridge else "HBM" if intensity < ridge else "tensor"])
+    text = ["## Time", "",
+            "Speed-up: naive over the faster of flash_v2 and flash_v3. TFLOP/s count live pairs. Of the roof: of the rate that `gpu probe` "
+            "measured on mma.sync for flash_v2, on wgmma for flash_v3. FA2 and cuDNN: PyTorch's FlashAttention-2 and cuDNN backends over "
+            "ours, above 1 where ours is faster. Intensity: FLOP of live pairs a counted HBM byte, of the faster.", ""]
+    return text + table(["N", "d", "batch x heads", "mask", "naive", "flash_v2", "flash_v3", "speed-up", "v2 TFLOP/s", "of the roof",
+                         "v3 TFLOP/s", "of the roof", "FA2 / v2", "FA2 / v3", "cuDNN / v3", "FLOP/B", "bound"], body) + [""]
+
+
 def forward_page(folder):
     runs = rows(folder / "forward.jsonl")
     if not runs:
@@ -86,7 +128,9 @@ def forward_page(folder):
     for label, names, boundary, predicted, key, keep in (
             ("SM-L2 reads, naive", ["naive"], "sm_l2", "closed_form", "read_bytes", lambda r, a: True),
             ("SM-L2 reads, flash_v1 and flash_v2", ["flash_v1", "flash_v2"], "sm_l2", "closed_form", "read_bytes", lambda r, a: True),
-            ("SM-L2 writes, all", ["naive", "flash_v1", "flash_v2"], "sm_l2", "closed_form", "write_bytes", lambda r, a: True),
+            ("SM-L2 reads, flash_v3 (its copies count the zeros beyond the last key)", ["flash_v3"], "sm_l2", "closed_form", "read_bytes",
+             lambda r, a: True),
+            ("SM-L2 writes, all", ["naive", "flash_v1", "flash_v2", "flash_v3"], "sm_l2", "closed_form", "write_bytes", lambda r, a: True),
             ("HBM reads, naive", ["naive"], "l2_hbm", "simulated", "read_bytes", lambda r, a: True),
             ("HBM reads, flash_v2, no mask, K and V in flight up to 15 MiB", ["flash_v2"], "l2_hbm", "simulated", "read_bytes",
              lambda r, a: r["shape"]["mask"]["kind"] == "none" and a["kv_in_flight_bytes"] <= 15 << 20),
@@ -94,7 +138,11 @@ def forward_page(folder):
              lambda r, a: r["shape"]["mask"]["kind"] == "none" and a["kv_in_flight_bytes"] > 15 << 20),
             ("HBM reads, flash_v2, causal", ["flash_v2"], "l2_hbm", "simulated", "read_bytes",
              lambda r, a: r["shape"]["mask"]["kind"] == "causal"),
-            ("HBM writes, all", ["naive", "flash_v1", "flash_v2"], "l2_hbm", "simulated", "write_bytes", lambda r, a: True)):
+            ("HBM reads, flash_v3, no mask", ["flash_v3"], "l2_hbm", "simulated", "read_bytes",
+             lambda r, a: r["shape"]["mask"]["kind"] == "none"),
+            ("HBM reads, flash_v3, causal", ["flash_v3"], "l2_hbm", "simulated", "read_bytes",
+             lambda r, a: r["shape"]["mask"]["kind"] == "causal"),
+            ("HBM writes, all", ["naive", "flash_v1", "flash_v2", "flash_v3"], "l2_hbm", "simulated", "write_bytes", lambda r, a: True)):
         w = worst(runs, names, boundary, predicted, key, keep)
         if w:
             body.append([label, str(w[2]), w[0], w[1]])
@@ -108,29 +156,7 @@ def forward_page(folder):
                     body.append(shape_cells(run["shape"]) + [a["name"]] + cells)
         out += [f"## {title}", ""]
         out += table(["N", "d", "batch x heads", "mask", "algorithm", "reads", "measured", "ratio", "writes", "measured", "ratio"], body) + [""]
-    body = []
-    for run in runs:
-        s = run["shape"]
-        times = {p["name"]: p for p in run["device"].get("pipelines", [])}
-        flash = times.get("flash_v2", {}).get("time", {}).get("measured_median_s")
-        naive = times.get("naive", {}).get("time", {}).get("measured_median_s")
-        if not flash:
-            continue
-        rate = times["flash_v2"]["achieved_flop_per_s"]
-        fa2 = peers.get(("fa2", s["batch"], s["num_heads"], s["seqlen_q"], s["head_dim"], s["mask"]["kind"]))
-        a = next(x for x in run["algorithms"] if x["name"] == "flash_v2")
-        hbm = entry(a, "l2_hbm", "hw_counter")
-        intensity = a["flops"]["matmul"] / hbm["total_bytes"] if hbm and hbm["total_bytes"] else None
-        ridge = roof["mma_sync"] / roof["read"] if roof.get("mma_sync") and roof.get("read") else None
-        body.append(shape_cells(s) + [seconds(naive) if naive else "does not fit", seconds(flash), f"{naive / flash:.2f}x" if naive else "-",
-                                      f"{rate / 1e12:.0f}", f"{rate / roof['mma_sync']:.0%}" if roof.get("mma_sync") else "-",
-                                      f"{fa2['median_s'] / flash:.2f}x" if fa2 else "-",
-                                      f"{intensity:,.0f}" if intensity else "-",
-                                      "-" if not intensity or not ridge else "HBM" if intensity < ridge else "tensor"])
-    out += ["## Time", "",
-            "Speed-up: naive over flash_v2. Roof: the mma.sync rate that `gpu probe` measured. FA2: PyTorch's FlashAttention-2 "
-            "backend over flash_v2, above 1 where flash_v2 is faster. Intensity: FLOP of live pairs a counted HBM byte.", ""]
-    out += table(["N", "d", "batch x heads", "mask", "naive", "flash_v2", "speed-up", "TFLOP/s", "of the roof", "FA2", "FLOP/B", "bound"], body) + [""]
+    out += times_table(runs, roof, peers)
     return "\n".join(out)
 
 
