@@ -29,7 +29,8 @@ void check_numerics(RunResult& result) {
           Known<Exactness>::missing(Status::skipped, "one head's K and V are beyond what the check works through");
     return;
   }
-  const std::vector<Exactness> checks = check_exactness(r.shape, plans, sample, r.seed);
+  const std::vector<Exactness> checks =
+      check_exactness(r.shape, plans, sample, RandomInputs(r.seed, r.shape.dtype), {0, r.portable ? "portable" : ""});
   for (std::size_t i = 0; i < to.size(); ++i) to[i]->exactness = Known<Exactness>::of(checks[i]);
 }
 

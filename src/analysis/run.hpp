@@ -56,6 +56,7 @@ struct RunRequest {
   Engine engine = Engine::automatic;
   AmdahlInput amdahl;
   std::uint64_t seed = 1;
+  bool portable = false;       ///< CPU sums in one order whatever the processor: the same digits on every machine
   int device = 0;              ///< which CUDA device
   std::optional<int> repeats;  ///< timed runs on a GPU; 0: none; by default as many as a third of a second holds
   bool kernel_counters = true, hw_counters = true;

@@ -281,6 +281,8 @@ void add_run_options(CLI::App& c, RunOptions& o) {
        "--seed", [&o](const std::string& text) { o.seed = parse_seed(text); }, "Of the random inputs (default 1)")
       ->type_name("N")
       ->group(machine);
+  c.add_flag("--portable", o.portable, "CPU sums in one order on every processor: the same digits everywhere, slower")
+      ->group(machine);
 
   const char* step = "The whole step";
   add_real(c, "--attention-share", o.amdahl.share, "Attention's share of the step's time before, 0 to 1")->group(step);
@@ -316,6 +318,7 @@ RunRequest to_request(const RunOptions& o) {
                                  {"auto", Engine::automatic}}});
   r.amdahl = checked(o.amdahl);
   r.seed = o.seed;
+  r.portable = o.portable;
   constexpr std::int64_t kMostRepeats = 100'000;
   if (o.repeats && *o.repeats > kMostRepeats) {
     throw Error(ErrorKind::usage,

@@ -19,6 +19,7 @@ struct RunOptions {
   std::optional<Bytes> sram;
   AmdahlInput amdahl;
   std::uint64_t seed = 1;
+  bool portable = false;
   int device = 0;
   std::optional<std::int64_t> repeats;
   std::string kernel_counters = "on", hw_counters = "on";
