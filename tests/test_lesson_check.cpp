@@ -94,6 +94,11 @@ TEST_CASE("what is wrong with a value or a definition is told with its line") {
   check_problem("x\n<!-- let a = 1\n" + value("2 as 0", "2"), 2, "a comment has no end");
   check_problem("x\n<!-- a remark that has no end\n", 2, "a comment has no end");
   check_problem("<!-- let\n  a = 1\n  b = a / \n-->\n", 3, "ends too early");
+  check_problem("<!-- let N = N -->\n" + value("N as 0", "1"), 1, "there is no name \"N\"");
+  check_problem("<!-- let r = r.shape -->\n", 1, "there is no name \"r\"");
+  check_problem("<!-- let r = $ hbmscope run @r -->\n", 1, "there is no name \"r\"");
+  check_problem("<!-- let\n  a = 1\n  b = max(a, b)\n  c = b\n-->\n" + value("c as 0", "1"), 3,
+                "there is no name \"b\"");
   check_problem("<!-- let t = \"abc -->\n", 1, "second \"");
   check_problem("<!-- let f = file nowhere.json -->\n", 1, "nowhere.json");
   check_problem("<!-- let a = 1 -->\n<!-- let r = $ hbmscope run @a -->\n", 2, "is no text");

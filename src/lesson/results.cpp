@@ -99,11 +99,16 @@ void Definitions::add(const Definition& definition) {
                 in_quotes(definition.name) + " is defined in line " + std::to_string(earlier->second.line) + " already",
                 "give it another name");
   }
-  Known& known = known_[definition.name];
+  Known known;
   known.line = definition.line;
-  known.failed = true;
-  known.value = value_of(definition.text);
-  known.failed = false;
+  try {
+    known.value = value_of(definition.text);  // before the name is known: a definition cannot rest on itself
+  } catch (...) {
+    known.failed = true;
+    known_.emplace(definition.name, std::move(known));
+    throw;
+  }
+  known_.emplace(definition.name, std::move(known));
 }
 
 const Value& Definitions::find(std::string_view name) {
