@@ -24,7 +24,21 @@ std::string obstacle(const RunResult& r, const AlgorithmResult& a) {
 void leave_out(AlgorithmResult& a, Status status, const std::string& reason) {
   a.measured = Known<PipelineMeasurement>::missing(status, reason);
   a.achieved = Known<FlopPerSecond>::missing(status, reason);
-  for (StageResult& s : a.stages) s.measured = Known<StageMeasurement>::missing(status, reason);
+  for (StageResult& s : a.stages) {
+    s.measured = Known<StageMeasurement>::missing(status, reason);
+    s.tensor_pipe_share = Known<double>::missing(status, reason);
+  }
+}
+
+Known<double> pipe_share(const RunRequest& request, const StageResult& stage) {
+  const auto missing = [](const char* reason) { return Known<double>::missing(Status::unsupported, reason); };
+  const Known<Seconds>& time = stage.measured->median;
+  if (!time) return Known<double>::missing(time.status, time.reason);
+  if (!stage.flops) return missing("this stage multiplies no matrices");
+  if (request.shape.dtype == Dtype::fp32) return missing("fp32 products run beside the tensor cores");
+  const auto& peak = request.gpu.peak[static_cast<std::size_t>(request.shape.dtype)];
+  if (!peak) return missing("the GPU file has no dense rate for this dtype");
+  return Known<double>::of((stage.flops->executed_matmul / *time) / *peak);
 }
 
 TrafficEntry hw_entry(Boundary boundary, const TilePlan& plan, const HwTraffic& counted) {
@@ -44,12 +58,13 @@ void add_counted(std::vector<TrafficEntry>& to, const TilePlan& plan, const Know
   to.push_back(hw_entry(Boundary::l2_hbm, plan, hw.l2_hbm));
 }
 
-void keep(AlgorithmResult& a, const PipelineMeasurement& p) {
+void keep(const RunRequest& request, AlgorithmResult& a, const PipelineMeasurement& p) {
   a.measured = Known<PipelineMeasurement>::of(p);
   add_counted(a.traffic, a.plan, p.kernel_counted, p.hw);
   for (std::size_t i = 0; i < a.stages.size() && i < p.stages.size(); ++i) {
     add_counted(a.stages[i].traffic, a.plan, p.stages[i].kernel_counted, p.stages[i].hw);
     a.stages[i].measured = Known<StageMeasurement>::of(p.stages[i]);
+    a.stages[i].tensor_pipe_share = pipe_share(request, a.stages[i]);
   }
   a.achieved = p.time ? Known<FlopPerSecond>::of(a.flops.matmul / Seconds{p.time->median})
                       : Known<FlopPerSecond>::missing(p.time.status, p.time.reason);
@@ -140,7 +155,7 @@ void measure_on_device(RunResult& r, const std::function<void(const std::string&
     throw Error(ErrorKind::device, "--require counters: " + r.measured->counters.reason,
                 "leave it out to go on with what the kernels count themselves");
   }
-  for (std::size_t i = 0; i < measured.size(); ++i) keep(*measured[i], r.measured->pipelines[i]);
+  for (std::size_t i = 0; i < measured.size(); ++i) keep(r.request, *measured[i], r.measured->pipelines[i]);
 }
 
 std::vector<ProfiledPipeline> run_for_profiler(const RunRequest& request) {

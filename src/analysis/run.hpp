@@ -81,6 +81,8 @@ struct StageResult {
   std::optional<FlopCount> flops;     ///< of the matmuls of this stage; nothing for a stage without
   Known<Seconds> predicted;           ///< the larger of the byte and the FLOP term, and one launch
   Known<StageMeasurement> measured;
+  /// Products executed, padding too, over what the data sheet's dense rate does in the measured time.
+  Known<double> tensor_pipe_share;
 };
 
 struct AlgorithmResult {

@@ -196,10 +196,9 @@ Json stage_json(const Algorithm& a, const StageResult& stage) {
   const Known<double> pipe =
       stage.measured ? stage.measured->hw.tensor_instructions_per_cycle : unknown<double>(stage.measured);
   out["tensor_instructions_per_cycle"] = pipe ? real(*pipe) : Json(nullptr);
-  out["tensor_pipe_share"] = nullptr;
-  out["tensor_pipe_reason"] =
-      pipe ? "instructions a cycle are counted, but what share of the pipe they fill depends on their kind"
-           : pipe.reason;
+  out["tensor_pipe_share"] = stage.tensor_pipe_share ? real(*stage.tensor_pipe_share) : Json(nullptr);
+  const std::string& reason = pipe ? stage.tensor_pipe_share.reason : pipe.reason;
+  out["tensor_pipe_reason"] = reason.empty() ? Json(nullptr) : Json(reason);
   return out;
 }
 
