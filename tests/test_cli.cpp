@@ -125,17 +125,41 @@ TEST_CASE("every command has a --help with an example, on standard output") {
   }
 }
 
-TEST_CASE("scenario list takes a line a scenario, and none is wider than the page") {
+TEST_CASE("scenario list gives every question whole, on a page of 100 columns, and as JSON") {
   const std::vector<std::string> lines = lines_of(run_program(words("scenario list")).out);
   REQUIRE(lines.size() >= 2 + 14);
   for (const std::string& line : lines) CHECK(line.size() <= 100);
   const auto row =
       std::find_if(lines.begin(), lines.end(), [](const auto& line) { return has(line, "  causal-8k  "); });
   REQUIRE(row != lines.end());
-  // Seven expectations, and a question too long for the page.
   CHECK(has(*row, "A causal mask leaves half of the scores"));
-  CHECK(has(*row, " ..."));
   CHECK(row->ends_with(" 7"));
+  std::string text;  // the words of the questions' column
+  for (const std::string& line : lines) {
+    CHECK_FALSE(has(line, "..."));
+    for (const std::string& word : words(line)) text += word + " ";
+  }
+  const json list = json::parse(run_program(words("scenario list --json -")).out)["scenarios"];
+  CHECK(list.size() >= 14);
+  for (const json& scenario : list) {
+    const auto question = scenario["question"].get<std::string>();
+    CAPTURE(question);
+    const std::string last = question.substr(question.rfind(' ') + 1);
+    CHECK(has(text, last + " "));
+    CHECK(scenario["checks"] > 0);
+  }
+}
+
+TEST_CASE("scenario show stays within the page, also where a path is longer than a line") {
+  const json list = json::parse(run_program(words("scenario list --json -")).out)["scenarios"];
+  for (const json& scenario : list) {
+    const auto name = scenario["name"].get<std::string>();
+    CAPTURE(name);
+    for (const std::string& line : lines_of(run_program({"scenario", "show", name}).out)) {
+      CAPTURE(line);
+      CHECK((line.size() <= 100 || has(line, "://")));
+    }
+  }
 }
 
 TEST_CASE("--help lists every command, and --version names the program and its commit") {
@@ -216,6 +240,25 @@ TEST_CASE("what needs a GPU ends with 4 where there is none, with the reason") {
   check_complaint(run_program(words("run --require gpu")), 4, "--require gpu: " + reason);
   check_complaint(run_program(words("run --require counters")), 4, "--require counters: " + reason);
   check_complaint(run_program(words("run --engine gpu")), 4, "--engine gpu: " + reason);
+  // Neither takes --engine: the hint must not name it.
+  for (const char* command : {"gpu probe", "profile"}) {
+    const Outcome outcome = run_program(words(command));
+    check_complaint(outcome, 4, reason, "hbmscope run");
+    CHECK_FALSE(has(outcome.err, "--engine"));
+  }
+}
+
+TEST_CASE("profile takes and lists only options that matter to a launch") {
+  const std::string help = run_program(words("profile --help")).out;
+  for (const char* option : {"--seqlen", "--algorithm", "--block-q", "--gpu", "--device", "--seed"}) {
+    CAPTURE(option);
+    CHECK(has(help, option));
+  }
+  for (const char* option : {"--engine", "--repeats", "--attention-share", "--l2-state", "--require"}) {
+    CAPTURE(option);
+    CHECK_FALSE(has(help, option));
+    check_complaint(run_program({"profile", option, "1"}), 2, "there is no option");
+  }
 }
 
 TEST_CASE("a missed expectation ends with 5, a kept one with 0") {

@@ -12,6 +12,7 @@
 #include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "core/error.hpp"
+#include "core/file_error.hpp"
 
 namespace hbmscope {
 namespace {
@@ -22,7 +23,7 @@ class Input {
   explicit Input(const std::string& path) : path_(path == "-" ? "standard input" : path) {
     if (path == "-") return;
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) fail("cannot be opened");
+    if (descriptor_ < 0) throw cannot_open(path, errno, kHint);
   }
   ~Input() {
     if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
@@ -42,10 +43,10 @@ class Input {
   [[nodiscard]] bool is_terminal() const { return ::isatty(descriptor_) == 1; }
 
  private:
+  static constexpr const char* kHint = "give a file with one JSON object a line, or - for standard input";
   [[noreturn]] void fail(const char* what) const {
     const int code = errno;
-    throw Error(ErrorKind::data, path_ + ": " + what + ": " + std::generic_category().message(code),
-                "give a file with one JSON object a line, or - for standard input");
+    throw Error(ErrorKind::data, path_ + ": " + what + ": " + std::generic_category().message(code), kHint);
   }
 
   std::string path_;

@@ -1,7 +1,9 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,8 +48,23 @@ std::string read_standard_input() {
   }
 }
 
-// ---- profile import
-// --------------------------------------------------------------------------------------------------
+/// Takes away what `run` has beside shape, plan and the options of `machine`: it would say nothing here. Returns what
+/// stays.
+std::vector<const CLI::Option*> keep_options(CLI::App& command, std::initializer_list<std::string_view> machine) {
+  std::vector<const CLI::Option*> kept;
+  for (CLI::Option* option : command.get_options([](const CLI::Option*) { return true; })) {
+    const std::string group = option->get_group(), name = option->get_name();
+    if (group == "Shape" || group == "Algorithms and tiles" ||
+        std::find(machine.begin(), machine.end(), name) != machine.end()) {
+      kept.push_back(option);
+    } else if (option != command.get_help_ptr()) {
+      command.remove_option(option);
+    }
+  }
+  return kept;
+}
+
+// ---- profile import -------------------------------------------------------------------------------------------------
 
 struct ImportOptions {
   std::string path, kernel;
@@ -58,19 +75,7 @@ struct ImportOptions {
 
 /// Of all that `run` takes, what a prediction of bytes needs.
 void keep_options_of_prediction(CLI::App& command, ImportOptions& options) {
-  std::vector<CLI::Option*> others;
-  for (CLI::Option* option : command.get_options([](const CLI::Option*) { return true; })) {
-    const std::string group = option->get_group(), name = option->get_name();
-    const bool machine = name == "--gpu" || name == "--sram" || name == "--l2" || name == "--l2-state";
-    if (group == "Shape" || group == "Algorithms and tiles" || machine) {
-      options.of_prediction.push_back(option);
-    } else {
-      others.push_back(option);
-    }
-  }
-  for (CLI::Option* option : others) {
-    if (option != command.get_help_ptr()) command.remove_option(option);
-  }
+  options.of_prediction = keep_options(command, {"--gpu", "--sram", "--l2", "--l2-state"});
 }
 
 /// What to put beside the counters; nothing without --algorithm.
@@ -191,6 +196,7 @@ void add_profile(CLI::App& app, const Invocation& invocation) {
   c->require_subcommand(0, 1);
   const auto options = std::make_shared<RunOptions>();
   add_run_options(*c, *options);
+  keep_options(*c, {"--gpu", "--sram", "--device", "--seed"});
   c->footer(
       "Examples:\n"
       "  hbmscope profile --seqlen 8k --heads 8 --algorithm flash_v2\n"

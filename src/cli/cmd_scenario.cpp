@@ -27,9 +27,12 @@ void append(Document& to, Document from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-void list_scenarios() {
+void list_scenarios(const std::string& json, const std::vector<std::string>& argv) {
+  check_result_path(json);
   std::vector<Scenario> scenarios;
   for (const EmbeddedFile& file : embedded_scenarios()) scenarios.push_back(parse_scenario(file.text, file.name));
+  if (!json.empty()) write_result(json, scenario_list_to_json(scenarios, argv).dump(2) + "\n");
+  if (json == "-") return;
   const int width = output_width();
   write_stdout(to_text(scenario_list(scenarios, width), width, stdout_wants_colour()));
 }
@@ -98,7 +101,7 @@ std::string check_one(const std::string& name) {
 
 /// "BAD     my_case.json: line 1, column 3: ...": an error of a file names the file itself.
 std::string bad_line(const std::string& name, std::string_view what) {
-  const bool named = what.starts_with(name + ": ");
+  const bool named = what.find(name + ": ") != std::string_view::npos;
   return fmt::format("BAD     {}{}\n", named ? "" : name + ": ", what);
 }
 
@@ -140,7 +143,12 @@ void add_scenario(CLI::App& app, const Invocation& invocation) {
       "  hbmscope scenario check my_case.json\n"
       "How to write one: docs/scenarios.md");
 
-  c->add_subcommand("list", "Names, questions, and how many values each checks")->callback(list_scenarios);
+  CLI::App* list = c->add_subcommand("list", "Names, questions, and how many values each checks");
+  const auto list_json = std::make_shared<std::string>();
+  list->add_option("--json", *list_json, "Write the list as JSON to FILE, or - for standard output")
+      ->type_name("FILE|-");
+  list->footer("Example: hbmscope scenario list --json -");
+  list->callback([list_json, &invocation] { list_scenarios(*list_json, invocation.argv); });
 
   CLI::App* one = c->add_subcommand("show", "One scenario: its question, its runs, what is expected and why");
   const auto shown = std::make_shared<std::string>();

@@ -208,12 +208,14 @@ void add_run_options(CLI::App& c, RunOptions& o) {
   c.add_option("--kv-lengths", o.kv_lengths, "Keys of each batch entry, the rest being padding")
       ->type_name("N,N,...")
       ->group(shape);
-  c.add_option("--pass", o.pass, "forward, backward, both or decode (one query)")->capture_default_str()->group(shape);
+  c.add_option("--pass", o.pass, "forward, backward, both or decode (one query, or --seqlen-q)")
+      ->capture_default_str()
+      ->group(shape);
 
   const char* plan = "Algorithms and tiles";
-  c.add_option(
-       "--algorithm", o.algorithm,
-       "naive, flash_v1, flash_v2, flash_v3, split_kv, naive_bwd, flash_v1_bwd, flash_v2_bwd (default: those of the pass)")
+  c.add_option("--algorithm", o.algorithm,
+               "naive, flash_v1, flash_v2, flash_v3, split_kv, naive_bwd, flash_v1_bwd, flash_v2_bwd (default: those "
+               "of the pass)")
       ->type_name("NAME,...")
       ->group(plan);
   add_length(c, "--block-q", o.block_q,

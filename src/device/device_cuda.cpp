@@ -193,7 +193,7 @@ std::unique_ptr<Device> open_device(int ordinal) {
   const DeviceStatus status = device_status(ordinal);
   if (!status.present) {
     throw Error(ErrorKind::device, "no GPU to run on: " + status.reason,
-                "take --engine auto for all that this machine can do");
+                "nvidia-smi lists the GPUs that there are; hbmscope run predicts without one");
   }
   return std::make_unique<CudaDevice>(ordinal);
 }

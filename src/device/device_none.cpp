@@ -9,7 +9,7 @@ DeviceStatus device_status(int) {
 
 std::unique_ptr<Device> open_device(int ordinal) {
   throw Error(ErrorKind::device, "no GPU to run on: " + device_status(ordinal).reason,
-              "build with CUDA 12 or 13 (nvcc in PATH), or take --engine auto for all that this machine can do");
+              "build with CUDA 12 or 13 (nvcc in PATH) where there is a GPU; hbmscope run predicts without one");
 }
 
 std::unique_ptr<ProbeKernel> make_probe(Device&, Probe, std::string& reason) {

@@ -12,6 +12,14 @@ std::string padded(std::string_view text, std::size_t width, bool right) {
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
+/// The part of a word that a line of `room` columns takes: all of it, or up to a joint of a path that is longer than
+/// any line. An address stays whole, so that it can be copied.
+std::string_view fitting(std::string_view word, std::size_t room) {
+  if (word.size() <= room || word.find("://") != std::string_view::npos) return word;
+  const std::size_t joint = word.substr(0, room).find_last_of(".,/");
+  return joint == std::string_view::npos || joint == 0 ? word : word.substr(0, joint + 1);
+}
+
 /// Breaks at spaces; further lines start with `indent` spaces.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t first, std::size_t indent) {
   std::string out;
@@ -19,7 +27,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t first,
   bool line_start = true;
   while (!text.empty()) {
     const std::size_t space = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, space);
+    const std::string_view word = fitting(text.substr(0, space), width - std::min(indent, width));
     if (!line_start && column + 1 + word.size() > width) {
       out += "\n" + std::string(indent, ' ');
       column = indent;
@@ -32,7 +40,8 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t first,
     out += word;
     column += word.size();
     line_start = false;
-    text.remove_prefix(std::min(space + 1, text.size()));
+    text.remove_prefix(word.size());
+    if (text.starts_with(' ')) text.remove_prefix(1);
   }
   return out + "\n";
 }

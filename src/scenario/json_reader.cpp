@@ -1,6 +1,7 @@
 #include "scenario/json_reader.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/file_error.hpp"
 #include "core/suggest.hpp"
 #include "core/utf8.hpp"
 
@@ -270,8 +272,9 @@ class Parser {
 std::string read_text_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) fail_file(path, "is a directory", "name a file in it");
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail_file(path, "cannot be opened", "check the path and the right to read it");
+  if (!file) throw cannot_open(path, errno);
   // A pipe has no size: the limit is checked on what comes, too.
   const std::uintmax_t size = std::filesystem::file_size(path, ignored);
   if (!ignored && size > kMaxJsonBytes) fail_file(path, too_large("the file"), "split it");
