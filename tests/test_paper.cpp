@@ -78,6 +78,13 @@ TEST_CASE("Theorem 2 counts N d + N^2 for standard attention, N^2 d^2 / M for Fl
   CHECK(claims_of(s, kM).flash_elements == 6 * (N * N * d * d / M));
 }
 
+TEST_CASE("where queries and keys differ, the order counts the rows of both, which a cache of keys is mostly made of") {
+  AttentionShape s = square(100, 64);
+  s.seqlen_kv = 5000;
+  CHECK(claims_of(s, kM).standard_elements == 100.0 * 5000 + (100.0 + 5000) * 64);
+  CHECK(claims_of(s, kM).flash_elements == doctest::Approx(100.0 * 5000 * 64 * 64 / kM));
+}
+
 TEST_CASE("the lower bound changes its form at M = d^2, where both forms are N^2") {
   const double N = 4096, d = 128;
   const auto bound = [&](std::int64_t M) { return claims_of(square(4096, 128), M).lower_bound_elements; };

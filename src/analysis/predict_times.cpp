@@ -17,6 +17,20 @@ Known<Seconds> obstacle(const AlgorithmResult& a, const RunRequest& r) {
   return {};
 }
 
+/// What the kernels' times are made of: of each kernel the larger of its two terms, and its launch.
+class TimeParts {
+ public:
+  void add(Seconds byte_time, Seconds flop_time) {
+    Seconds& larger = flop_time > byte_time ? flops_ : bytes_;
+    larger = larger + std::max(byte_time, flop_time);
+  }
+  [[nodiscard]] bool flops_decide() const { return flops_ > bytes_; }
+  [[nodiscard]] Seconds sum() const { return bytes_ + flops_; }
+
+ private:
+  Seconds bytes_{}, flops_{};
+};
+
 void predict(AlgorithmResult& a, const RunRequest& r) {
   if (const Known<Seconds> missing = obstacle(a, r); missing.status != Status::ok) {
     a.roofline = Known<Roofline>::missing(missing.status, missing.reason);
@@ -32,16 +46,24 @@ void predict(AlgorithmResult& a, const RunRequest& r) {
   } else {
     a.roofline = Known<Roofline>::of(roofline(a.flops.matmul, bytes, peak, r.gpu.hbm_bandwidth));
   }
-  Seconds sum{}, flop_bound{};
+  TimeParts executed, useful;
+  a.launches = {};
   for (StageResult& s : a.stages) {
     const Seconds byte_time = s.traffic.back().traffic->total() / r.gpu.hbm_bandwidth;
     const Seconds flop_time = s.flops ? s.flops->executed_matmul / peak : Seconds{};
+    executed.add(byte_time, flop_time);
+    useful.add(byte_time, s.flops ? s.flops->matmul / peak : Seconds{});
+    a.launches = a.launches + r.gpu.launch_overhead;
     s.predicted = Known<Seconds>::of(std::max(byte_time, flop_time) + r.gpu.launch_overhead);
-    sum = sum + *s.predicted;
-    if (flop_time > byte_time) flop_bound = flop_bound + flop_time;
   }
-  a.predicted = Known<Seconds>::of(sum);
-  a.executed_flop_decides = flop_bound.value > sum.value / 2;
+  a.predicted = Known<Seconds>::of(executed.sum() + a.launches);
+  if (a.launches > executed.sum()) {
+    a.limit = TimeLimit::launches;
+  } else if (!executed.flops_decide()) {
+    a.limit = TimeLimit::hbm;
+  } else {
+    a.limit = useful.flops_decide() ? TimeLimit::compute : TimeLimit::padding;
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "analysis/remarks.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace hbmscope {
 namespace {
@@ -26,6 +27,14 @@ bool has_empty_splits(const AttentionShape& s, const TilePlan& p) {
   return (tiles + tiles_per_split - 1) / tiles_per_split != p.num_kv_splits;
 }
 
+/// "naive, flash_v1 and flash_v2"
+std::string in_a_row(const std::vector<std::string_view>& names) {
+  std::string words;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    words += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + std::string(names[i]);
+  return words;
+}
+
 }  // namespace
 
 PlainFormula plain_formula(const Algorithm& a, const AttentionShape& s, const TilePlan& plan) {
@@ -37,6 +46,39 @@ PlainFormula plain_formula(const Algorithm& a, const AttentionShape& s, const Ti
     exact = exact && !has_empty_splits(s, plan);
   }
   return {plan.gemm_tile && a.name == "naive" ? kTiledNaive : a.formula, exact};
+}
+
+std::optional<L2Fit> l2_fit(const RunResult& result, Pass pass) {
+  if (result.l2_effective.value() == 0) return std::nullopt;
+  const bool backward = pass == Pass::backward;
+  const AlgorithmResult* naive = result.find(backward ? "naive_bwd" : "naive");
+  const std::vector<Tensor> squares =
+      backward ? std::vector{Tensor::P, Tensor::dP, Tensor::dS} : std::vector{Tensor::S, Tensor::P};
+  L2Fit fit;
+  if (naive != nullptr) {
+    Bytes sum;
+    for (const Tensor t : squares) sum += tensor_bytes(t, result.request.shape, naive->plan);
+    fit.squares = sum;
+    fit.squares_fit = sum <= result.l2_effective;
+  }
+  for (const AlgorithmResult& a : result.algorithms) {
+    if (a.algorithm->pass == pass && a.kv_in_flight) fit.kv = a.kv_in_flight;
+  }
+  fit.kv_fits = fit.kv && *fit.kv <= result.l2_effective;
+  return fit;
+}
+
+NaiveBulk naive_bulk(const AlgorithmResult& naive) {
+  const TrafficEntry* hbm = naive.at(Boundary::l2_hbm);
+  if (hbm == nullptr || !hbm->traffic) return NaiveBulk::squares;
+  const Traffic& traffic = *hbm->traffic;
+  const auto most = [&](std::initializer_list<Tensor> tensors) {
+    Bytes sum;
+    for (const Tensor t : tensors) sum += traffic[t].total();
+    return sum.as_double() > traffic.total().as_double() / 2;
+  };
+  if (most({Tensor::K, Tensor::V, Tensor::Kx, Tensor::Vx})) return NaiveBulk::kv;
+  return most({Tensor::Q, Tensor::O}) ? NaiveBulk::rows : NaiveBulk::squares;
 }
 
 std::vector<std::string> warnings_of(const RunResult& result) {
@@ -61,11 +103,18 @@ std::vector<std::string> warnings_of(const RunResult& result) {
       say("the mask hides nothing at this shape");
     }
   }
-  if (const AlgorithmResult* naive = result.find("naive"); naive != nullptr && result.l2_effective.value() > 0) {
-    const Bytes square = tensor_bytes(Tensor::S, s, naive->plan) + tensor_bytes(Tensor::P, s, naive->plan);
-    if (square <= result.l2_effective)
-      say("L2-resident: S and P together fit the L2, so fusing saves no HBM reads here; launches decide the time");
+  if (const std::optional<L2Fit> fit = l2_fit(result, Pass::forward); fit && fit->squares_fit) {
+    say("L2-resident: S and P of all heads together fit the L2, so naive reads them there, and what fusing saves "
+        "through "
+        "HBM is little more than writing them");
   }
+  std::vector<std::string_view> by_launches;
+  for (const AlgorithmResult& a : result.algorithms) {
+    if (a.limit == TimeLimit::launches) by_launches.push_back(a.algorithm->name);
+  }
+  if (!by_launches.empty())
+    say("launches are more than half of the predicted time of " + in_a_row(by_launches) +
+        ": there, fewer kernels save more than fewer bytes");
   for (const AlgorithmResult& a : result.algorithms) {
     if (a.memory.peak_bytes > gpu.hbm_bytes) say(std::string(a.algorithm->name) + " does not fit this GPU's memory");
     if (a.exactness && a.exactness->nonfinite_scores + a.exactness->nonfinite_outputs > 0) {

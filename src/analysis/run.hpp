@@ -85,6 +85,14 @@ struct StageResult {
   Known<double> tensor_pipe_share;
 };
 
+/// What makes up most of an algorithm's predicted time.
+enum class TimeLimit : std::uint8_t {
+  hbm,       ///< bytes through HBM
+  compute,   ///< matmul FLOPs
+  padding,   ///< matmul FLOPs, and only because whole tiles execute more of them than there are useful ones
+  launches,  ///< more than half of the time is the launches' own
+};
+
 struct AlgorithmResult {
   const Algorithm* algorithm;
   TilePlan plan;
@@ -95,7 +103,8 @@ struct AlgorithmResult {
   SmemTally smem;
   Known<Roofline> roofline;  ///< at l2_hbm
   Known<Seconds> predicted;
-  bool executed_flop_decides = false;  ///< padded tiles, not HBM bytes, make up most of the predicted time
+  Seconds launches{};              ///< the launches' part of it
+  std::optional<TimeLimit> limit;  ///< nothing without a predicted time
   Known<Exactness> exactness;
   std::int64_t resident_ctas = 0;     ///< of the stage that reads K and V
   std::optional<Bytes> kv_in_flight;  ///< K and V of the heads whose CTAs are resident at one time

@@ -21,7 +21,8 @@ PaperClaims paper_claims(const AttentionShape& s, Bytes sram) {
   const auto Nq = static_cast<double>(s.seqlen_q), Nk = static_cast<double>(s.seqlen_kv),
              d = static_cast<double>(s.head_dim);
   claims.sram_elements = M;
-  claims.standard_elements = heads * (Nq * d + Nq * Nk);
+  const double rows = s.seqlen_q == s.seqlen_kv ? Nq : Nq + Nk;
+  claims.standard_elements = heads * (rows * d + Nq * Nk);
   claims.flash_elements = heads * Nq * Nk * d * d / M;
   claims.lower_bound_elements = heads * std::min(Nq * Nk * d / std::sqrt(M), Nq * Nk * d * d / M);
   claims.reduction_m_over_d2 = M / (d * d);

@@ -6,12 +6,13 @@
 namespace hbmscope {
 
 /// What the papers claim about I/O, in elements of the shape's dtype and summed over batch and query heads, beside what
-/// their own constants make of it. N^2 stands for seqlen_q * seqlen_kv, N d for seqlen_q * head_dim, and M for the
-/// on-chip memory. These are orders of growth: only `algorithm1_elements` is a count.
+/// their own constants make of it. The papers have one N. Where queries and keys differ, N^2 stands for seqlen_q *
+/// seqlen_kv, and N d for (seqlen_q + seqlen_kv) * head_dim: rows of Q and O, and rows of K and V. M is the on-chip
+/// memory. These are orders of growth: only `algorithm1_elements` is a count.
 struct PaperClaims {
   Bytes sram_bytes;              ///< M in bytes
   double sram_elements = 0;      ///< M in elements: the unit of the theorems
-  double standard_elements = 0;  ///< N d + N^2 (FlashAttention, Theorem 2)
+  double standard_elements = 0;  ///< N d + N^2 (FlashAttention, Theorem 2); Nq Nk + (Nq + Nk) d where they differ
   double flash_elements = 0;     ///< N^2 d^2 / M (FlashAttention, Theorem 2); holds for d <= M <= N d
   double lower_bound_elements =
       0;  ///< min(N^2 d / sqrt(M), N^2 d^2 / M) (Saha and Ye, arXiv 2402.07443, Theorem 3.1); its constant is unknown

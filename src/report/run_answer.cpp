@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "report/format.hpp"
 #include "report/run_sections.hpp"
 
@@ -14,11 +16,14 @@ std::string interval_words(const TrafficEntry& entry) {
 }
 
 std::string ratio_words(Bytes mine, Bytes theirs) {
-  const double ratio = mine.value() > 0 ? theirs.as_double() / mine.as_double() : 0;
-  if (ratio >= 1.05)
+  if (mine.value() == 0 || theirs.value() == 0) return "";
+  // "1.1x" says little of 1.06: near 1 the difference is told.
+  const double ratio = theirs.as_double() / mine.as_double(), percent = 100 * (1 - 1 / ratio);
+  if (ratio >= 1.1)
     return fmt::format(": {}x less", ratio >= 10 ? fmt::format("{:.0f}", ratio) : fmt::format("{:.1f}", ratio));
-  if (ratio > 0.95) return ": no less";
-  return ratio > 0 ? fmt::format(": {:.1f}x as much", 1 / ratio) : "";
+  if (ratio <= 1 / 1.1) return fmt::format(": {:.1f}x as much", 1 / ratio);
+  if (std::abs(percent) < 1) return ": about the same";
+  return fmt::format(": {:.0f} % {}", std::abs(percent), percent > 0 ? "less" : "more");
 }
 
 std::string work_words(const FlopCount& flash, const FlopCount& naive) {
@@ -60,25 +65,44 @@ std::string each_alone(const RunResult& r) {
   return sentence;
 }
 
-/// Which roof each of the two meets.
+/// "12 us of 12.2 us"
+std::string launch_share(const AlgorithmResult& a) {
+  return fmt::format("{} of {}", text::seconds(a.launches), text::seconds(*a.predicted));
+}
+
+/// What one of the two waits for, by the same bound as in the time table.
+std::string binding_of(const AlgorithmResult& a, const RunResult& r) {
+  switch (*a.limit) {
+    case TimeLimit::hbm:
+      return a.roofline ? fmt::format("waits for HBM ({} FLOP/B, ridge {})", text::intensity(a.roofline->intensity),
+                                      text::intensity(a.roofline->ridge))
+                        : "waits for HBM";
+    case TimeLimit::compute:
+      return fmt::format("is limited by {}", matmul_units(r));
+    case TimeLimit::padding:
+      return fmt::format("is limited by {}, counting padded and masked tiles", matmul_units(r));
+    case TimeLimit::launches:
+      break;
+  }
+  return fmt::format("is mostly launches ({})", launch_share(a));
+}
+
+/// What binds each of the two.
 std::string binding(const RunResult& r) {
   const bool backward = r.request.pass == "backward";
   const AlgorithmResult *flash = fused(r, backward ? Pass::backward : Pass::forward),
                         *naive = r.find(backward ? "naive_bwd" : "naive");
-  const auto limited = [](const AlgorithmResult* a) {
-    return a != nullptr && a->roofline && a->roofline->bound == Bound::compute;
+  const auto both = [&](TimeLimit limit) {
+    return flash != nullptr && naive != nullptr && flash->limit == limit && naive->limit == limit;
   };
-  if (limited(flash) && limited(naive)) return fmt::format(" Both are limited by {}.", matmul_units(r));
+  if (both(TimeLimit::compute)) return fmt::format(" Both are limited by {}.", matmul_units(r));
+  if (both(TimeLimit::launches))
+    return fmt::format(" Both are mostly launches: naive {}, flash {}.", launch_share(*naive), launch_share(*flash));
   std::string words;
   for (const auto& [first, later, a] : {std::tuple{"Naive", "naive", naive}, std::tuple{"Flash", "flash", flash}}) {
-    if (a == nullptr || !a->roofline) continue;
-    words += words.empty() ? fmt::format(" {}", first) : fmt::format("; {}", later);
-    if (a->roofline->bound == Bound::memory) {
-      words += fmt::format(" waits for HBM ({} FLOP/B, ridge {})", text::intensity(a->roofline->intensity),
-                           text::intensity(a->roofline->ridge));
-    } else {
-      words += fmt::format(" is limited by {}", matmul_units(r));
-    }
+    if (a == nullptr || !a->limit) continue;
+    words +=
+        fmt::format("{} {}", words.empty() ? fmt::format(" {}", first) : fmt::format("; {}", later), binding_of(*a, r));
   }
   return words.empty() ? "" : words + ".";
 }

@@ -62,8 +62,8 @@ Json paper_json(const RunResult& r) {
   const PaperClaims p = r.paper ? *r.paper : PaperClaims{};
   Json out = {{"sram_bytes", p.sram_bytes.value()},
               {"sram_elements", real(p.sram_elements)},
-              {"standard", "N d + N^2"},
-              {"flash", "N^2 d^2 / M"},
+              {"standard", standard_order(r.request.shape)},
+              {"flash", r.request.shape.seqlen_q == r.request.shape.seqlen_kv ? "N^2 d^2 / M" : "Nq Nk d^2 / M"},
               {"standard_elements", real(p.standard_elements)},
               {"flash_elements", real(p.flash_elements)},
               {"reduction_m_over_d2", real(p.reduction_m_over_d2)},

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "report/run_json_parts.hpp"
@@ -82,6 +83,10 @@ Json stage_time_json(const StageResult& stage) {
 
 Json whole_time_json(const AlgorithmResult& a) {
   Json out = time_json(a.predicted);
+  if (a.limit) {
+    constexpr std::array<std::string_view, 4> kNames{"hbm", "compute", "padding", "launches"};
+    out["predicted_limit"] = kNames[static_cast<std::size_t>(*a.limit)];
+  }
   const Known<TimeSamples> time = a.measured ? a.measured->time : unknown<TimeSamples>(a.measured);
   out["measured_median_s"] = time ? real(time->median) : Json(nullptr);
   out["samples_s"] = Json::array();

@@ -30,14 +30,22 @@ class Labels {
   void paper() {
     if (!r_.paper) return label("Paper", fmt::format("{} ({})", "-", r_.paper.reason));
     const PaperClaims& p = *r_.paper;
-    const std::string_view dtype = info(r_.request.shape.dtype).name;
-    label("Paper",
-          fmt::format("N d + N^2 = {} elements; N^2 d^2/M = {} with M = {} {} elements ({}): an order, not a count{}",
-                      text::count(p.standard_elements), text::count(p.flash_elements),
-                      text::integer(static_cast<std::int64_t>(p.sram_elements)), dtype,
-                      text::binary_bytes(p.sram_bytes), view_.explain ? "" : "  (--explain)"));
+    const AttentionShape& s = r_.request.shape;
+    if (s.seqlen_q == 1) {
+      return label(
+          "Paper",
+          "- (its orders are of N queries on N keys; with one query nothing grows as N^2, and K and V must pass "
+          "once)");
+    }
+    const bool square = s.seqlen_q == s.seqlen_kv;
+    const std::string_view dtype = info(s.dtype).name;
+    label("Paper", fmt::format("{} = {} elements; {} = {} with M = {} {} elements ({}): an order{}, not a count{}",
+                               standard_order(s), text::count(p.standard_elements), flash_order(s),
+                               text::count(p.flash_elements), text::integer(static_cast<std::int64_t>(p.sram_elements)),
+                               dtype, text::binary_bytes(p.sram_bytes), square ? "" : " (the paper has one N)",
+                               view_.explain ? "" : "  (--explain)"));
     if (!view_.explain) return;
-    const std::int64_t heads = r_.request.shape.batch * r_.request.shape.num_heads;
+    const std::int64_t heads = s.batch * s.num_heads;
     label("", fmt::format("Four different reductions are quoted: M/d^2 = {} (the order above, constants dropped); M/(3 "
                           "d^2) = {} (Algorithm 1's own constants, N large); counted exactly "
                           "with its blocks of {} x {}: {} in bytes without initialisation, {} with it, {} in elements; "
@@ -48,10 +56,11 @@ class Labels {
                           text::significant(p.naive_bytes.as_double() / p.algorithm1_bytes_with_init.as_double(), 3),
                           text::significant(p.naive_elements.as_double() / p.algorithm1_elements.as_double(), 3),
                           text::significant(p.reduction_n_over_d, 4)));
-    label("", fmt::format("No exact algorithm on {} head{} moves fewer than the order of {} elements, min(N^2 "
-                          "d/sqrt(M), N^2 d^2/M) (Saha and Ye 2024; constants unknown).",
-                          text::integer(heads), heads == 1 ? "" : "s", text::count(p.lower_bound_elements)));
-    const double d = static_cast<double>(r_.request.shape.head_dim), N = static_cast<double>(r_.request.shape.seqlen_q);
+    label("", fmt::format("No exact algorithm on {} head{} moves fewer than the order of {} elements, min({} "
+                          "d/sqrt(M), {}) (Saha and Ye 2024; constants unknown).",
+                          text::integer(heads), heads == 1 ? "" : "s", text::count(p.lower_bound_elements),
+                          square ? "N^2" : "Nq Nk", flash_order(s)));
+    const double d = static_cast<double>(s.head_dim), N = static_cast<double>(s.seqlen_q);
     if (p.sram_elements < d || p.sram_elements > N * d)
       label("", "The theorem asks for d <= M <= N d, which this shape is outside of.");
   }

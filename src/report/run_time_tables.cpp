@@ -41,11 +41,19 @@ std::string hbm_intensity(const AlgorithmResult& a) {
   return counted ? text::intensity(a.flops.matmul / hbm->traffic->total()) : std::string(kNone);
 }
 
-/// HBM or the units by intensity; where padding makes the units slower than an HBM-bound shape would be, that is said.
 std::string bound_word(const AlgorithmResult& a, std::string_view roof) {
-  if (!a.roofline) return std::string(kNone);
-  if (a.roofline->bound == Bound::compute) return std::string(roof);
-  return a.executed_flop_decides ? std::string(roof) + ", padding" : "HBM";
+  if (!a.limit) return std::string(kNone);
+  switch (*a.limit) {
+    case TimeLimit::hbm:
+      return "HBM";
+    case TimeLimit::compute:
+      return std::string(roof);
+    case TimeLimit::padding:
+      return fmt::format("{}, padding", roof);
+    case TimeLimit::launches:
+      break;
+  }
+  return "launches";
 }
 
 std::string measured_time(const AlgorithmResult& a) {
@@ -64,9 +72,11 @@ void explain_times(Table& t, const RunResult& r) {
       "values that no kernel reaches; exponentials, L2 bandwidth and idle SMs are left out, so real kernels are "
       "slower.",
       text::byte_rate(gpu.hbm_bandwidth), text::flop_rate(*peak), text::seconds(gpu.launch_overhead)));
-  t.notes.push_back(fmt::format("bound: HBM left of the ridge, {} / {} = {} FLOP/B; the other roof right of it.",
-                                text::flop_rate(*peak), text::byte_rate(gpu.hbm_bandwidth),
-                                text::intensity(*peak / gpu.hbm_bandwidth)));
+  t.notes.push_back(fmt::format(
+      "bound: what makes up most of the predicted time. Of one kernel that is HBM left of the "
+      "ridge, {} / {} = {} FLOP/B, and the other roof right of it, until the launches are "
+      "more than half.",
+      text::flop_rate(*peak), text::byte_rate(gpu.hbm_bandwidth), text::intensity(*peak / gpu.hbm_bandwidth)));
 }
 
 }  // namespace
@@ -92,6 +102,12 @@ void append_time_table(Document& out, const RunResult& r, const RunView& view) {
     t.rows.push_back({std::string(a.algorithm->name), text::flop(a.flops.matmul), hbm_intensity(a),
                       text::intensity(a.flops.matmul / sm), bound_word(a, roof),
                       a.predicted ? text::seconds(*a.predicted) : std::string(kNone), measured_time(a)});
+    if (a.limit == TimeLimit::padding) {
+      t.notes.push_back(
+          fmt::format("{}, padding: {} executes {} in whole tiles, padded or masked, for {} of use; with those alone "
+                      "it would wait for HBM.",
+                      roof, a.algorithm->name, text::flop(a.flops.executed_matmul), text::flop(a.flops.matmul)));
+    }
     if (!a.predicted) reason = a.predicted.reason;
     if (!a.measured) not_measured = a.measured.reason;
     if (a.measured && !a.measured->time) not_measured = a.measured->time.reason;

@@ -2,17 +2,31 @@
 
 #include <algorithm>
 
+#include "analysis/remarks.hpp"
 #include "report/format.hpp"
 #include "report/run_sections.hpp"
 
 namespace hbmscope {
 namespace {
 
-/// What an algorithm is, in at most 24 characters.
+/// What most of naive's bytes are: the squares that it stores, unless others are more than half.
+std::string_view naive_words(const AlgorithmResult& naive) {
+  switch (naive_bulk(naive)) {
+    case NaiveBulk::kv:
+      return "mostly K and V";
+    case NaiveBulk::rows:
+      return "mostly Q and O";
+    case NaiveBulk::squares:
+      break;
+  }
+  return "S and P in HBM";
+}
+
+/// What an algorithm is, in at most 25 characters.
 std::string what(const AlgorithmResult& a) {
   const std::string_view name = a.algorithm->name;
   const std::string tiles = fmt::format("{} x {}", a.plan.block_q, a.plan.block_kv);
-  if (name == "naive") return fmt::format("S and P in HBM, {} kernels", a.stages.size());
+  if (name == "naive") return fmt::format("{}, {} kernels", naive_words(a), a.stages.size());
   if (name == "naive_bwd") return "P saved, operands once";
   if (name == "split_kv") return fmt::format("{} splits, {}", a.plan.num_kv_splits, tiles);
   if (name == "flash_v2" || name == "flash_v3") return fmt::format("Q outer, {}", tiles);
@@ -79,6 +93,8 @@ class TrafficTables {
                            least->traffic, naive_at(Boundary::l2_hbm, pass)));
       if (view_.explain) t.notes.push_back(fmt::format("compulsory: {}.", least->formula));
     }
+    if (const AlgorithmResult* naive = r_.find("naive"); naive != nullptr && naive_bulk(*naive) == NaiveBulk::kv)
+      explain_naive_kv(t, *naive);
     for (const AlgorithmResult& a : r_.algorithms) {
       if (const TrafficEntry* entry = a.at(Boundary::l2_hbm); entry != nullptr) explain_hbm(t, a, *entry);
     }
@@ -99,6 +115,19 @@ class TrafficTables {
       t.notes.emplace_back("naive/x: how many times as many bytes naive moves.");
     }
     out_.push_back(std::move(t));
+  }
+
+  /// Where the squares are small, as in decode, K and V are naive's bytes, and it may read them again and again.
+  void explain_naive_kv(Table& t, const AlgorithmResult& naive) const {
+    const AttentionShape& s = r_.request.shape;
+    const Traffic& traffic = *naive.at(Boundary::l2_hbm)->traffic;
+    const Bytes moved = traffic[Tensor::K].total() + traffic[Tensor::V].total();
+    const Bytes size = tensor_bytes(Tensor::K, s, naive.plan) + tensor_bytes(Tensor::V, s, naive.plan);
+    const double times = moved.as_double() / size.as_double();
+    if (times < 1.05) return;
+    t.notes.push_back(fmt::format("naive: {} of its bytes are K and V, each read {} times{}.",
+                                  text::percent(moved.as_double() / traffic.total().as_double()), text::ratio(times),
+                                  s.num_heads > s.num_kv_heads ? ": every query head loads those of its kv head" : ""));
   }
 
   void explain_hbm(Table& t, const AlgorithmResult& a, const TrafficEntry& entry) const {
@@ -138,9 +167,7 @@ class TrafficTables {
     if (floor != nullptr)
       t.rows.push_back(
           row("(naive)", "operands once: a floor", floor->traffic, naive_at(Boundary::sm_l2, Pass::forward)));
-    if (const AlgorithmResult* naive = r_.find("naive");
-        naive != nullptr && has_hbm(r_) && naive->kv_in_flight == std::nullopt)
-      why_two_tables(t, *naive);
+    if (has_hbm(r_)) why_two_tables(t, r_.request.pass == "backward" ? Pass::backward : Pass::forward);
     if (view_.explain) {
       t.notes.emplace_back(
           "read, write: every tile that a kernel loads or stores, whatever a cache serves of it: the traffic of the "
@@ -160,24 +187,34 @@ class TrafficTables {
     return nullptr;
   }
 
-  void why_two_tables(Table& t, const AlgorithmResult& naive) const {
-    const AttentionShape& s = r_.request.shape;
-    const Bytes kv = Count(s.seqlen_kv) * (Count(s.head_dim + s.head_dim_v) * Bytes(s.element_bytes()));
-    const Bytes square =
-        Count(s.seqlen_q) * (Count(s.seqlen_kv) * Bytes(naive.plan.fp32_scores ? 4 : s.element_bytes()));
-    const Bytes all_square = Count(s.batch) * (Count(s.num_heads) * square);
-    if (r_.l2_effective.value() == 0) return;
-    const AlgorithmResult* flash = fused(r_, Pass::forward);
-    const Bytes in_flight = flash != nullptr && flash->kv_in_flight ? *flash->kv_in_flight : kv;
-    if (in_flight <= r_.l2_effective && all_square > r_.l2_effective) {
-      t.notes.push_back(fmt::format("Why two tables: K and V of a head ({}) stay in L2; S and P ({} each) cannot.",
-                                    text::binary_bytes(kv), text::binary_bytes(all_square)));
-    } else if (in_flight > r_.l2_effective && naive.at(Boundary::l2_hbm)->traffic) {
-      t.notes.push_back(
-          fmt::format("Why two tables: L2 serves part of the tile loads; K and V in flight ({}) no longer fit "
-                      "its effective {}.",
-                      text::binary_bytes(in_flight), text::binary_bytes(r_.l2_effective)));
+  /// What L2 takes away between the two tables, and what it cannot.
+  void why_two_tables(Table& t, Pass pass) const {
+    const std::optional<L2Fit> fit = l2_fit(r_, pass);
+    if (!fit) {
+      t.notes.emplace_back("Why two tables: with an L2 they would differ; here HBM answers every request itself.");
+      return;
     }
+    std::string words;
+    if (fit->kv) {
+      words = fmt::format("K and V of the heads that run at one time ({}) ", text::binary_bytes(*fit->kv));
+      words += fit->kv_fits
+                   ? "stay in L2"
+                   : fmt::format("do not fit the L2's effective {}, which serves at most a part of their loads",
+                                 text::binary_bytes(r_.l2_effective));
+    }
+    if (fit->squares) {
+      const std::string squares =
+          fmt::format("{} of all heads ({})", pass == Pass::backward ? "P, dP and dS" : "S and P",
+                      text::binary_bytes(*fit->squares));
+      std::string_view verdict = " cannot stay in L2";
+      if (fit->squares_fit) {
+        verdict = " fit the L2, so naive reads them there, and HBM sees little more than their writes";
+      } else if (fit->kv) {
+        verdict = fit->kv_fits ? " cannot" : " cannot stay either";
+      }
+      words += (words.empty() ? "" : "; ") + squares + std::string(verdict);
+    }
+    if (!words.empty()) t.notes.push_back(fmt::format("Why two tables: {}.", words));
   }
 
   void explain_formula(Table& t, const AlgorithmResult& a) const {

@@ -42,6 +42,13 @@ std::string shape_words(const AttentionShape& s, std::string_view pass) {
   return words + fmt::format(", {}, {}", info(s.dtype).name, mask_words(s));
 }
 
+std::string_view standard_order(const AttentionShape& s) {
+  return s.seqlen_q == s.seqlen_kv ? "N d + N^2" : "Nq Nk + (Nq + Nk) d";
+}
+std::string_view flash_order(const AttentionShape& s) {
+  return s.seqlen_q == s.seqlen_kv ? "N^2 d^2/M" : "Nq Nk d^2/M";
+}
+
 std::string filled_in(std::string_view formula, const AttentionShape& s, const TilePlan& plan) {
   const std::array<std::int64_t, 2> gemm = plan.gemm_tile.value_or(kDefaultGemmTile);
   const std::map<std::string, std::int64_t, std::less<>> values{
