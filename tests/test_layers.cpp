@@ -33,13 +33,13 @@ std::vector<std::string_view> join(std::vector<std::string_view> a, const std::v
 
 const std::vector<Room>& rooms() {
   static const std::vector<Room> table{
-      {"core", {}, {}, {}},
+      {"core", {}, kSystemHeaders, {}},
       {"model", {"core"}, {}, {"iostream", "istream", "ostream", "fstream", "cstdio"}},
       {"simulate", {"core", "model"}, {"immintrin.h"}, {"iostream"}},
-      {"scenario", {"core", "model"}, {"nlohmann/"}, {}},
+      {"scenario", {"core", "model"}, {"nlohmann/", "unistd.h"}, {}},
       {"device", {"core", "model", "simulate", "kernels"}, join(kCudaHeaders, kSystemHeaders), {}},
       {"measure", {"core", "model", "simulate", "device", "kernels"}, {}, {"iostream"}},
-      {"analysis", {"core", "model", "simulate", "device", "measure", "scenario"}, {}, {"iostream"}},
+      {"analysis", {"core", "model", "simulate", "device", "measure", "scenario"}, {"regex.h"}, {"iostream"}},
       {"report", {"core", "model", "simulate", "device", "measure", "analysis", "scenario"}, {"fmt/", "nlohmann/"}, {}},
       {"lesson", {"core", "model", "scenario", "analysis", "report"}, {"fmt/", "nlohmann/"}, {}},
       {"cli",

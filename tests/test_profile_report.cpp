@@ -216,7 +216,7 @@ TEST_CASE("profile import ends with 3 for a bad file and with 2 for a bad comman
   };
   for (const Case& c :
        {Case{folder.file("none.csv"), 3, "none.csv: no such file"}, Case{cut, 3, "is never closed"},
-        Case{"/dev/null", 3, "the text ends without a table of ncu"}, Case{folder.file(""), 3, "is a directory"},
+        Case{"/dev/null", 3, "is a device, not a file"}, Case{folder.file(""), 3, "is a directory"},
         Case{comma, 3, "is no number: \"51.501.824\""}, Case{good + " --kernel gemm", 2, "matches no kernel"},
         Case{good + " --kernel (", 2, "is no regular expression"},
         Case{good + " --seqlen 8k", 2, "--seqlen: says nothing without --algorithm"},

@@ -1,5 +1,6 @@
 #include "cli/app.hpp"
 
+#include <csignal>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -24,6 +25,7 @@ int complain(const Error& error) {
 }  // namespace
 
 int cli_main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of the file's size then fails, and is told as any other
   Invocation invocation;
   invocation.argv.assign(argv, argv + argc);
   try {

@@ -1,4 +1,4 @@
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 #include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "core/error.hpp"
-#include "core/file_error.hpp"
+#include "core/input_file.hpp"
 
 namespace hbmscope {
 namespace {
@@ -22,8 +22,7 @@ class Input {
  public:
   explicit Input(const std::string& path) : path_(path == "-" ? "standard input" : path) {
     if (path == "-") return;
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) throw cannot_open(path, errno, kHint);
+    descriptor_ = open_input(path, Pipes::taken);
   }
   ~Input() {
     if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
@@ -39,6 +38,13 @@ class Input {
     } while (count < 0 && errno == EINTR);
     if (count < 0) fail("cannot be read");
     return {buffer_.data(), static_cast<std::size_t>(count)};
+  }
+  /// Does standard output end in the very file that is read? Then every line written would be read again.
+  [[nodiscard]] bool is_standard_output() const {
+    struct stat in {
+    }, out{};
+    return ::fstat(descriptor_, &in) == 0 && ::fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(in.st_mode) &&
+           in.st_dev == out.st_dev && in.st_ino == out.st_ino;
   }
   [[nodiscard]] bool is_terminal() const { return ::isatty(descriptor_) == 1; }
 
@@ -56,6 +62,10 @@ class Input {
 
 void batch(const std::string& path) {
   Input input(path);
+  if (input.is_standard_output()) {
+    throw Error(ErrorKind::usage, path + ": is read, and standard output goes to the same file",
+                "give the results a file of their own");
+  }
   if (input.is_terminal()) {
     say_error("waiting for lines of JSON on this terminal", "Ctrl-D ends them; --help shows one");
   }

@@ -94,12 +94,15 @@ std::optional<RunRequest> beside(const ImportOptions& o) {
 }
 
 void import(const ImportOptions& o, const std::vector<std::string>& argv) {
-  check_targets(o.targets);
+  std::vector<std::string> inputs = files_among({o.run.gpu});
+  inputs.push_back(o.path);
+  check_targets(o.targets, inputs);
   ProfileRequest request;
   request.source = o.path == "-" ? "standard input" : o.path;
   request.kernel = o.kernel;
   request.beside = beside(o);
-  request.file = parse_ncu_csv(o.path == "-" ? read_standard_input() : read_text_file(o.path), request.source);
+  request.file =
+      parse_ncu_csv(o.path == "-" ? read_standard_input() : read_text_file(o.path, Pipes::taken), request.source);
   ProfileImport result;
   {
     ProgressLine progress("simulating the L2");
@@ -126,7 +129,7 @@ void add_import(CLI::App& profile, const Invocation& invocation) {
       ->required()
       ->type_name("FILE.csv|-");
   c->add_option("--kernel", options->kernel,
-                "Only launches of kernels whose name contains this regular expression (default: all)")
+                "Only launches of kernels whose name contains this POSIX extended regular expression (default: all)")
       ->type_name("REGEX");
   add_targets(*c, options->targets);
   for (const char* target : {"--json", "--csv", "--markdown"}) c->get_option(target)->group("Output");

@@ -3,6 +3,7 @@
 #include "analysis/run.hpp"
 #include "cli/app.hpp"
 #include "cli/help_format.hpp"
+#include "cli/options_without_effect.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
@@ -20,9 +21,10 @@ struct Options {
   Targets targets;
 };
 
-void execute(const Options& o, const std::vector<std::string>& argv) {
-  check_targets(o.targets);
+void execute(const CLI::App& command, const Options& o, const std::vector<std::string>& argv) {
+  check_targets(o.targets, files_among({o.run.gpu}));
   const RunRequest request = to_request(o.run);
+  refuse_options_without_effect(command, request);
   RunResult result;
   {
     ProgressLine progress("simulating the L2");
@@ -54,7 +56,7 @@ void add_run(CLI::App& app, const Invocation& invocation) {
       "  hbmscope run\n"
       "  hbmscope run --seqlen 8k --head-dim 128 --heads 64 --causal --gpu h200\n"
       "  hbmscope run --heads 32 --kv-heads 8 --pass decode --json -");
-  c->callback([options, &invocation] { execute(*options, invocation.argv); });
+  c->callback([c, options, &invocation] { execute(*c, *options, invocation.argv); });
 }
 
 }  // namespace hbmscope

@@ -60,8 +60,11 @@ struct Options {
 };
 
 void run_scenario(const Options& o, const std::vector<std::string>& argv) {
-  check_targets(o.targets);
+  check_targets(o.targets, files_among({o.name}));
   const Scenario scenario = find_scenario(o.name);
+  std::vector<std::string> gpus;
+  for (const ScenarioRun& run : scenario.runs) gpus.push_back(run.gpu);
+  check_targets(o.targets, files_among(gpus));
   Document report = scenario_opening(scenario);
   std::vector<Json> runs;
   for (std::size_t run = 0; run < scenario.runs.size(); ++run) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -71,7 +72,54 @@ std::string target_of(const std::string& path) {
   return target.string();
 }
 
+/// Signals that would end the program wait, so that no temporary is left. All threads that computed are done by now.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&signals, number);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// mkstemp makes files for the owner only; a new result gets the rights any new file gets. Returns errno.
+int give_usual_rights(int descriptor) {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return ::fchmod(descriptor, 0666 & ~mask) == 0 ? 0 : errno;
+}
+
+/// Owner, as far as that is permitted, and rights of the file that is replaced. Returns errno.
+int take_rights(int descriptor, const struct stat& from) {
+  mode_t mode = from.st_mode & 0777;
+  if (::fchown(descriptor, from.st_uid, from.st_gid) != 0 &&
+      ::fchown(descriptor, static_cast<uid_t>(-1), from.st_gid) != 0) {
+    // What one group was allowed is not another's: it gets what everybody gets.
+    mode = (mode & ~static_cast<mode_t>(070)) | ((mode & 07) << 3);
+  }
+  return ::fchmod(descriptor, mode) == 0 ? 0 : errno;
+}
+
 }  // namespace
+
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat a {
+  }, b{};
+  const bool a_there = ::stat(one.c_str(), &a) == 0, b_there = ::stat(other.c_str(), &b) == 0;
+  if (a_there && b_there) return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  std::error_code ignored;
+  const auto place = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(target_of(path), ignored).lexically_normal();
+  };
+  return a_there == b_there && place(one) == place(other);
+}
 
 void check_result_path(const std::string& path) {
   if (path.empty() || path == "-") return;
@@ -97,14 +145,15 @@ void write_result(const std::string& given_path, std::string_view text) {
     if (code != 0) fail(path, "cannot write", code);
     return;
   }
+  const bool replaces = ::access(path.c_str(), F_OK) == 0;
+  // The folder's rights would do for a rename; whoever locked a file means its content.
+  if (replaces && ::access(path.c_str(), W_OK) != 0) fail(path, "cannot write", errno);
+  const WithoutSignals until_the_temporary_is_gone;
   std::string temporary = path + ".XXXXXX";
   const int descriptor = ::mkstemp(temporary.data());
   if (descriptor < 0) fail(path, "cannot create", errno);
   int code = write_all(descriptor, text);
-  // mkstemp makes files for the owner only; a result gets the rights any new file gets.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (code == 0 && ::fchmod(descriptor, 0666 & ~mask) != 0) code = errno;
+  if (code == 0) code = replaces ? take_rights(descriptor, status) : give_usual_rights(descriptor);
   if (::close(descriptor) != 0 && code == 0) code = errno;
   if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
   if (code != 0) {

@@ -11,7 +11,12 @@ void write_stdout(std::string_view text);
 /// Throws at once what writing a result to `path` later would: no such folder, no right, a folder itself.
 void check_result_path(const std::string& path);
 
-/// Writes a result to a file, whole or not at all: to a temporary beside it, then renamed. "-" is standard output.
+/// Do both names lead to one file? Also by a link, and where neither is there yet.
+bool is_same_file(const std::string& one, const std::string& other);
+
+/// Writes a result to a file, whole or not at all: to a temporary beside it, then renamed. "-" is standard output. A
+/// file that is there keeps its mode, and its owner where that is permitted; one that may not be written is refused; a
+/// hard link comes apart from its others, which keep what they hold.
 void write_result(const std::string& path, std::string_view text);
 
 /// One sentence on standard error, and what to do about it.

@@ -1,5 +1,8 @@
 #include "cli/targets.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include "cli/output.hpp"
 #include "core/error.hpp"
 
@@ -12,17 +15,34 @@ void add_targets(CLI::App& command, Targets& targets) {
   command.add_option("--markdown", targets.markdown, "Write the tables as Markdown to FILE or -")->type_name("FILE|-");
 }
 
-void check_targets(const Targets& targets) {
+void check_targets(const Targets& targets, const std::vector<std::string>& inputs) {
+  std::error_code ignored;
   const std::string* all[]{&targets.json, &targets.csv, &targets.markdown};
   for (int a = 0; a < 3; ++a) {
     for (int b = a + 1; b < 3; ++b) {
-      if (all[a]->empty() || *all[a] != *all[b]) continue;
+      if (all[a]->empty() || all[b]->empty()) continue;
+      const bool files = *all[a] != "-" && *all[b] != "-";
+      if (*all[a] != *all[b] && !(files && is_same_file(*all[a], *all[b]))) continue;
       throw Error(ErrorKind::usage,
                   "two formats cannot both go to " + (*all[a] == "-" ? std::string("standard output") : *all[a]),
                   "give each format a file of its own");
     }
   }
-  for (const std::string* path : all) check_result_path(*path);
+  for (const std::string* path : all) {
+    if (path->empty() || *path == "-") continue;
+    for (const std::string& input : inputs) {
+      if (input.empty() || input == "-" || !std::filesystem::exists(input, ignored) || !is_same_file(*path, input))
+        continue;
+      throw Error(ErrorKind::usage, *path + ": is read by this command, and would be overwritten with its result",
+                  "give the result a file of its own");
+    }
+    check_result_path(*path);
+  }
+}
+
+std::vector<std::string> files_among(std::vector<std::string> names) {
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".json"); });
+  return names;
 }
 
 }  // namespace hbmscope

@@ -1,6 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace hbmscope {
 
@@ -14,7 +15,11 @@ struct Targets {
 
 /// Adds --json, --csv and --markdown, each taking FILE or - for standard output.
 void add_targets(CLI::App& command, Targets& targets);
-/// Refuses two formats on standard output and one file for two formats.
-void check_targets(const Targets& targets);
+/// Refuses two formats on standard output, one file for two formats, and a file that this command reads: `inputs` are
+/// the names of the latter.
+void check_targets(const Targets& targets, const std::vector<std::string>& inputs = {});
+
+/// Of names of GPUs or scenarios, those that may be files.
+std::vector<std::string> files_among(std::vector<std::string> names);
 
 }  // namespace hbmscope

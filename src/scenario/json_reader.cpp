@@ -1,11 +1,13 @@
 #include "scenario/json_reader.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -269,26 +271,26 @@ class Parser {
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, Pipes pipes) {
+  const int descriptor = open_input(path, pipes);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* open) { ::close(*open); });
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) fail_file(path, "is a directory", "name a file in it");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw cannot_open(path, errno);
-  // A pipe has no size: the limit is checked on what comes, too.
   const std::uintmax_t size = std::filesystem::file_size(path, ignored);
   if (!ignored && size > kMaxJsonBytes) fail_file(path, too_large("the file"), "split it");
   std::string text;
   constexpr std::size_t kChunk = 1 << 16;
-  while (file) {
+  while (true) {
     const std::size_t used = text.size();
-    if (used > kMaxJsonBytes) fail_file(path, too_large("the file"), "split it");
+    if (used > kMaxJsonBytes) fail_file(path, too_large("the file"), "split it");  // a pipe has no size before
     text.resize(used + kChunk);
-    file.read(text.data() + used, static_cast<std::streamsize>(kChunk));
-    text.resize(used + static_cast<std::size_t>(file.gcount()));
+    ssize_t count = 0;
+    do {
+      count = ::read(descriptor, text.data() + used, kChunk);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) fail_file(path, "could not be read to its end", "check the disk");
+    text.resize(used + static_cast<std::size_t>(count));
+    if (count == 0) return text;
   }
-  if (file.bad()) fail_file(path, "could not be read to its end", "check the disk");
-  return text;
 }
 
 nlohmann::json parse_json(std::string_view text, std::string_view source_name) {
