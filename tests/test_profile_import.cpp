@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -235,10 +236,22 @@ TEST_CASE("--kernel takes a regular expression, and says what there is when it m
     CHECK(said.kind == ErrorKind::usage);
     CHECK(has(said.what, "is no regular expression"));
   }
-  // A name as long as templates make them must not end the stack.
+  for (const char* other : {"\\d", "(?:a)", "(a)\\1", "a|*", "((a{100}){100}){100}", "a{999999999999}"}) {
+    CAPTURE(other);
+    CHECK(complaint([&] { (void)import_file(kNaive, {}, other); }).kind == ErrorKind::usage);
+  }
+  CHECK(import_file(kNaive, {}, "nvjet_sm90_[^]x]*[0-9]{3}x").launches.size() == 2);
+  CHECK(has(complaint([] { (void)import_file(kNaive, {}, std::string(20'000, '(')); }).what, "20000 characters"));
+  CHECK(has(complaint([] { (void)import_file(kNaive, {}, std::string(256, '(')); }).what, "no regular expression"));
+  // A name as long as templates make them must not end the stack, nor take a backtracker's time.
   const std::string header = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
   const std::string row = "\"0\",\"" + std::string(1'000'000, 'x') + "\",\"dram__bytes_read.sum\",\"byte\",\"1\"\n";
-  CHECK(complaint([&] { (void)import_text(header + row, {}, "(a|x)*y"); }).kind == ErrorKind::usage);
+  for (const char* slow : {"(a|x)*y", "(x|x)*b", "(x+)+(x+)+b", "((x*)*)*b", "(x|x|x){200}b", "(.*){20}.*b"}) {
+    CAPTURE(slow);
+    const std::clock_t begin = std::clock();
+    CHECK(complaint([&] { (void)import_text(header + row, {}, slow); }).kind == ErrorKind::usage);
+    CHECK(std::clock() - begin < CLOCKS_PER_SEC);
+  }
   CHECK(import_text(header + row, {}, "x").launches.size() == 1);
 }
 

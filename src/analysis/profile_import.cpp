@@ -1,18 +1,18 @@
 #include "analysis/profile_import.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <regex>
+#include <string_view>
 #include <utility>
 
+#include "analysis/name_pattern.hpp"
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 
 namespace hbmscope {
 namespace {
 
-/// The standard library's matcher recurses several times a character, and the stack ends.
-constexpr std::size_t kMostMatched = 1024;
 constexpr std::size_t kMostNamesInHint = 4;
 
 std::string listed_names(const std::vector<NcuKernel>& kernels) {
@@ -33,17 +33,13 @@ std::string counted(std::size_t n, const char* noun, const char* plural) {
 
 std::vector<NcuKernel> select(const std::vector<NcuKernel>& kernels, const std::string& expression) {
   if (expression.empty()) return kernels;
+  const NamePattern pattern(expression);
+  std::map<std::string_view, bool> known;  // a file has many launches of few kernels
   std::vector<NcuKernel> selected;
-  try {
-    const std::regex pattern(expression, std::regex::ECMAScript);
-    for (const NcuKernel& kernel : kernels) {
-      if (std::regex_search(kernel.name.substr(0, kMostMatched), pattern)) selected.push_back(kernel);
-    }
-  } catch (const std::regex_error& error) {
-    std::string what = error.what();
-    while (what.ends_with('.')) what.pop_back();
-    throw Error(ErrorKind::usage, "--kernel: " + in_quotes(expression) + " is no regular expression: " + what,
-                "a part of the name will do; \\ before one of . * + ? ( ) [ ] { } | makes it stand for itself");
+  for (const NcuKernel& kernel : kernels) {
+    const auto [entry, is_new] = known.try_emplace(kernel.name, false);
+    if (is_new) entry->second = pattern.is_in(kernel.name);
+    if (entry->second) selected.push_back(kernel);
   }
   if (selected.empty()) {
     throw Error(ErrorKind::usage, "--kernel: " + in_quotes(expression) + " matches no kernel of the file",

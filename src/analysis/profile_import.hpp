@@ -16,7 +16,7 @@ namespace hbmscope {
 struct ProfileRequest {
   std::string source;  ///< the file's name, or "standard input"
   NcuFile file;
-  std::string kernel;                ///< an ECMAScript regular expression that a kernel's name must contain; empty: all
+  std::string kernel;  ///< a POSIX extended regular expression that a kernel's name must contain; empty: all
   std::optional<RunRequest> beside;  ///< one algorithm and its shape; none: nothing is predicted
 };
 
