@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "random_shapes.hpp"
+#include "scenario/gpu_file.hpp"
 #include "simulate/l2_model.hpp"
 #include "simulate/traffic_counter.hpp"
 
@@ -276,4 +277,24 @@ TEST_CASE("longest first keeps the CTAs of a head together where ascending order
   };
   CHECK(Count(4) * total(CtaOrder::longest_first) < total(CtaOrder::ascending));
   CHECK(total(CtaOrder::longest_first) < total(CtaOrder::longest_first_interleaved));
+}
+
+TEST_CASE("what takes much longer than some ten seconds is not simulated, and what heads repeat costs little") {
+  const L2Config config = l2_config(embedded_gpu("H100 SXM"), embedded_gpu("H100 SXM").l2_effective_bytes, false);
+  const auto cost = [&](const char* name, std::int64_t heads, std::int64_t seqlen, std::int64_t q, std::int64_t kv) {
+    TilePlan plan = tiles_of(q, kv);
+    if (std::string_view(name) == "naive") plan.gemm_tile = {128, 128};
+    return cost_to_simulate(kernels_of(name, heads_of(heads, seqlen, Mask::none()), plan), config);
+  };
+  constexpr std::int64_t kLong = 131'072, kMillion = 1 << 20;
+  CHECK(cost("naive", 1, kMillion, 128, 128) > kMaxCostSimulated);
+  CHECK(cost("flash_v1", 1, 8192, 1, 1) > kMaxCostSimulated);
+  CHECK(cost("flash_v2", 1, kMillion, 128, 128) <= kMaxCostSimulated);
+  for (const char* name : {"naive", "flash_v1", "flash_v2"}) {
+    CAPTURE(name);
+    CHECK(cost(name, 64, kLong, 128, 227) <= kMaxCostSimulated);
+    // Twice the sequence is four times the tiles.
+    const double once = static_cast<double>(cost(name, 1, 8192, 128, 128));
+    CHECK(static_cast<double>(cost(name, 1, 16384, 128, 128)) == doctest::Approx(4 * once).epsilon(0.1));
+  }
 }

@@ -19,8 +19,11 @@ void skip(AlgorithmResult& a, Status status, const std::string& reason) {
     a.traffic.push_back(bare_entry(boundary, Provenance::simulated, a.plan, Known<Traffic>::missing(status, reason)));
 }
 
+constexpr std::int64_t kSecond = 1'000'000'000;  ///< in nanoseconds
+constexpr const char* kHowToGoOn = ", and --engine model leaves the L2 out";
+
 /// The algorithms that are not too long to walk; the others are told so.
-std::vector<Job> jobs_of(RunResult& result) {
+std::vector<Job> jobs_of(RunResult& result, const L2Config& config) {
   std::vector<Job> jobs;
   for (AlgorithmResult& a : result.algorithms) {
     Job job{&a, a.algorithm->walk(result.request.shape, a.plan), 0};
@@ -33,7 +36,14 @@ std::vector<Job> jobs_of(RunResult& result) {
     if (job.tiles > kMaxTilesSimulated) {
       skip(a, Status::skipped,
            "a walk over " + std::to_string(job.tiles) + " tiles, more than the " + std::to_string(kMaxTilesSimulated) +
-               " that are simulated");
+               " that are simulated; fewer heads, a shorter sequence or larger tiles are simulated" + kHowToGoOn);
+      continue;
+    }
+    if (const std::int64_t cost = cost_to_simulate(job.kernels, config); cost > kMaxCostSimulated) {
+      skip(a, Status::skipped,
+           "a simulation of about " + std::to_string(cost / kSecond) + " s on one slow core, more than the " +
+               std::to_string(kMaxCostSimulated / kSecond) +
+               " s that are taken; fewer heads, a shorter sequence or larger tiles are simulated" + kHowToGoOn);
       continue;
     }
     jobs.push_back(std::move(job));
@@ -73,7 +83,7 @@ void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape, cons
 
 void simulate_traffic(RunResult& result, const Fraction& progress) {
   const L2Config config = l2_config(result.request.gpu, result.l2_effective, result.request.l2_warm);
-  const std::vector<Job> jobs = jobs_of(result);
+  const std::vector<Job> jobs = jobs_of(result, config);
   std::int64_t expected = 0;
   for (const Job& job : jobs) expected += job.tiles * plays(job, config);
   std::atomic<std::int64_t> done{0};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <numeric>
 
 #include "simulate/kernel_run.hpp"
 
@@ -42,6 +43,57 @@ std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels) {
   return narrow(tiles).value();
 }
 
+namespace {
+
+/// Of a request on one slow core (2.5 GHz): CTAs that stream the same tiles find them in the processor's caches too.
+constexpr double kCostOfSharedRequest = 24, kCostOfRequest = 45;
+/// Heads that are alike are seen to repeat after some periods, of which the first ones fill the L2.
+constexpr std::int64_t kPeriodsToRepeat = 4;
+
+struct RequestCount : TileListener {
+  void load(const TileId& /*tile*/, Bytes /*bytes*/) override { ++requests; }
+  void store(const TileId& /*tile*/, Bytes /*bytes*/) override { ++requests; }
+  std::int64_t requests = 0;
+};
+
+/// Of the first, the middle and the last pass: under a mask some are long and some short.
+double mean_requests_of_a_pass(const KernelWalk& kernel) {
+  RequestCount count;
+  for (const std::int64_t third : {0, 1, 2}) {
+    const auto at = [&](std::int64_t size) { return (size - 1) / 2 * third + (third == 2 ? (size - 1) % 2 : 0); };
+    kernel.walk_pass(at(kernel.num_ctas), at(kernel.passes_per_cta), count);
+  }
+  return static_cast<double>(count.requests) / 3;
+}
+
+double heads_played(const KernelWalk& kernel, const L2Config& config) {
+  const std::int64_t heads = kernel.num_ctas / kernel.tiles_per_head;
+  if (kernel.heads_per_kv == 0) return static_cast<double>(heads);
+  const std::int64_t places = std::min(resident_units(kernel, config), kernel.num_ctas);
+  const bool one_step = kernel.passes_per_cta == 1 && kernel.tiles_per_pass == 1;
+  const std::int64_t even = one_step ? 1 : places / std::gcd(places, kernel.tiles_per_head);
+  const std::int64_t period = std::lcm(even, kernel.heads_per_kv);
+  return static_cast<double>(std::min(heads, kPeriodsToRepeat * period));
+}
+
+bool pace_matters(const std::vector<KernelWalk>& kernels) {
+  return std::any_of(kernels.begin(), kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
+}
+
+}  // namespace
+
+std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config) {
+  const bool all_paces = pace_matters(kernels) && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
+  const double plays = (all_paces ? static_cast<double>(kPaces.size()) : 1) * (config.warm ? 2 : 1);
+  double cost = 0;
+  for (const KernelWalk& kernel : kernels) {
+    const double passes = heads_played(kernel, config) * static_cast<double>(kernel.tiles_per_head) *
+                          static_cast<double>(kernel.passes_per_cta);
+    cost += passes * mean_requests_of_a_pass(kernel) * (kernel.shares_streams ? kCostOfSharedRequest : kCostOfRequest);
+  }
+  return static_cast<std::int64_t>(std::min(cost * plays, 1e18));
+}
+
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config) {
   const std::int64_t units = std::min(resident_units(kernel, config), kernel.num_ctas);
   const std::int64_t heads = kernel.num_ctas / kernel.tiles_per_head;
@@ -56,9 +108,7 @@ Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const 
 
 L2Estimate estimate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config,
                        const std::function<void(std::int64_t)>& progress) {
-  const bool pace_matters =
-      std::any_of(kernels.begin(), kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
-  const bool all_paces = pace_matters && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
+  const bool all_paces = pace_matters(kernels) && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
   std::array<std::future<L2Result>, kPaces.size()> runs;
   for (const Pace pace : kPaces) {
     if (!all_paces && pace != Pace::coupled) continue;

@@ -64,6 +64,11 @@ std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels);
 /// nothing is.
 inline constexpr std::int64_t kMaxTilesForAllPaces = 100'000'000;
 inline constexpr std::int64_t kMaxTilesSimulated = 250'000'000;
+/// Nanoseconds that estimate_l2() takes on one slow core, all its paces together. An estimate, and the same on every
+/// machine: requests of three passes stand for all, and of heads that are alike only as many count as it takes to see
+/// that they repeat. Looks at few tiles only where tiles_looked_at() is within kMaxTilesSimulated.
+std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config);
+inline constexpr std::int64_t kMaxCostSimulated = 12'000'000'000;
 
 /// K and V of all heads whose CTAs are resident at one time, at most.
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config);
