@@ -69,9 +69,9 @@ TEST_CASE("dtype and element_bytes must agree") {
   CHECK(parse_batch_line(with("\"element_bytes\":2", "\"element_bytes\":2,\"dtype\":\"bf16\"")).shape.dtype ==
         Dtype::bf16);
   CHECK(complaint(with("\"element_bytes\":2", "\"element_bytes\":4,\"dtype\":\"fp16\"")) ==
-        "/shape/element_bytes: is 4, but an element of dtype fp16 has 2");
+        "/shape/element_bytes: is 4, but an element of dtype fp16 has 2 | leave element_bytes out");
   CHECK(complaint(with("\"element_bytes\":2", "\"element_bytes\":3")) ==
-        "/shape/element_bytes: must be 1, 2 or 4, got 3");
+        "/shape/element_bytes: must be 1, 2 or 4, got 3 | or leave it out and give dtype");
   CHECK(complaint(with("\"element_bytes\":2,", "")).starts_with("/shape/dtype: is missing"));
   CHECK(complaint(with("\"element_bytes\":2", "\"dtype\":\"bf61\"")) ==
         "/shape/dtype: does not know \"bf61\" | did you mean \"bf16\"?");
@@ -98,16 +98,17 @@ TEST_CASE("the mask object of a result is read as well, and must not contradict 
 TEST_CASE("a wrong shape is refused by key, value and rule") {
   CHECK(complaint(with("\"batch\":1", "\"batch\":0")).starts_with("/shape/batch: must be at least 1, got 0"));
   CHECK(complaint(with("\"num_kv_heads\":2", "\"num_kv_heads\":3")).starts_with("/shape/num_kv_heads: must divide"));
-  CHECK(complaint(with("\"seqlen_q\":1000,", "")) == "/shape/seqlen_q: is missing");
+  CHECK(complaint(with("\"seqlen_q\":1000,", "")) == "/shape/seqlen_q: is missing | add \"seqlen_q\" with its value");
   CHECK(complaint(with("\"seqlen_q\":1000", "\"seqlen_q\":99999999999999999999")) ==
-        "/shape/seqlen_q: does not fit 64 bits: 1e+20");
+        "/shape/seqlen_q: does not fit 64 bits: 1e+20 | write a whole number, without quotes");
   CHECK(complaint(with("\"seqlen_q\":1000", "\"seqlen_q\":\"1k\"")) ==
-        "/shape/seqlen_q: must be a whole number, got the text \"1k\"");
+        "/shape/seqlen_q: must be a whole number, got the text \"1k\" | write a whole number, without quotes");
   CHECK(complaint(with("\"batch\":1", "\"batch\":1,\"kv_lengths\":[1001]"))
             .starts_with("/shape/kv_lengths: must be at most 1000"));
   CHECK(complaint("[]") == "the top level must be an object, got a list | write {\"key\": value, ...}");
-  CHECK(complaint("{\"algorithm\":\"naive\"}") == "/shape: is missing");
-  CHECK(complaint(with("\"algorithm\":\"flash_v2\",", "")) == "/algorithm: is missing");
+  CHECK(complaint("{\"algorithm\":\"naive\"}") == "/shape: is missing | add \"shape\" with its value");
+  CHECK(complaint(with("\"algorithm\":\"flash_v2\",", "")) ==
+        "/algorithm: is missing | add \"algorithm\" with its value");
   CHECK(complaint("{").starts_with("column 2: "));
 }
 
@@ -140,12 +141,19 @@ TEST_CASE("a plan key that nobody knows or a value it cannot have is refused") {
     return complaint(with(R"({"block_q":128,"block_kv":128})", plan));
   };
   CHECK(plan_complaint(R"({"blok_q":128})") == "/plan/blok_q: is not a key of a plan | did you mean \"block_q\"?");
-  CHECK(plan_complaint(R"({"block_q":0})") == "/plan/block_q: must be at least 1, got 0");
-  CHECK(plan_complaint(R"({"block_kv":1048577})") == "/plan/block_kv: must be at most 1048576, got 1048577");
-  CHECK(plan_complaint(R"({"softmax_reads":4})") == "/plan/softmax_reads: must be at most 3, got 4");
-  CHECK(plan_complaint(R"({"gemm_tile":[128]})") == "/plan/gemm_tile: must be null or [rows, columns], got 1 numbers");
-  CHECK(plan_complaint(R"({"gemm_tile":[128,0]})") == "/plan/gemm_tile: must be at least 1, got 0");
-  CHECK(plan_complaint(R"({"pack_gqa":1})") == "/plan/pack_gqa: must be true or false, got the number 1");
+  CHECK(plan_complaint(R"({"block_q":0})") ==
+        "/plan/block_q: must be at least 1, got 0 | write a whole number from 1 to 1048576, without quotes");
+  CHECK(
+      plan_complaint(R"({"block_kv":1048577})") ==
+      "/plan/block_kv: must be at most 1048576, got 1048577 | write a whole number from 1 to 1048576, without quotes");
+  CHECK(plan_complaint(R"({"softmax_reads":4})") ==
+        "/plan/softmax_reads: must be at most 3, got 4 | write a whole number from 1 to 3, without quotes");
+  CHECK(plan_complaint(R"({"gemm_tile":[128]})") ==
+        "/plan/gemm_tile: must be null or [rows, columns], got 1 numbers | write [128, 128]");
+  CHECK(plan_complaint(R"({"gemm_tile":[128,0]})") ==
+        "/plan/gemm_tile: must be at least 1, got 0 | write a whole number from 1 to 1048576, without quotes");
+  CHECK(plan_complaint(R"({"pack_gqa":1})") ==
+        "/plan/pack_gqa: must be true or false, got the number 1 | write it without quotes");
   CHECK(plan_complaint(R"({"variant":"v1"})") == "/plan/variant: does not know \"v1\" | there is paper and released");
   CHECK(plan_complaint(R"({"block_q":1,"block_q":2})").find("stands in this object twice") != std::string::npos);
   CHECK(parse_batch_line(with(R"(,"plan":{"block_q":128,"block_kv":128})", "")).plan == TilePlan{});

@@ -132,14 +132,20 @@ TEST_CASE("an implausible GPU file is refused by key") {
   CHECK(complaint(std::string(kSmallGpu)).empty());
   CHECK(complaint(with("\"num_sms\": 4", "\"num_sm\": 4")) ==
         "toy.json: /num_sm: is not a known key | did you mean \"num_sms\"?");
-  CHECK(complaint(with("\"num_sms\": 4, ", "")) == "toy.json: /num_sms: is missing | ");
-  CHECK(complaint(with("\"num_sms\": 4", "\"num_sms\": 0")) == "toy.json: /num_sms: must be at least 1, got 0 | ");
+  CHECK(complaint(with("\"num_sms\": 4, ", "")) == "toy.json: /num_sms: is missing | add \"num_sms\" with its value");
+  CHECK(complaint(with("\"num_sms\": 4", "\"num_sms\": 0")) ==
+        "toy.json: /num_sms: must be at least 1, got 0 | write a whole number from 1 to 100000, without quotes");
   CHECK(complaint(with("\"num_sms\": 4", "\"num_sms\": {\"value\": null, \"source\": \"sheet\"}")) ==
-        "toy.json: /num_sms: must not be null | ");
+        "toy.json: /num_sms: must not be null | give it a value");
   CHECK(complaint(with("\"smem_per_sm_bytes\": 65536", "\"smem_per_sm_bytes\": 65535")) ==
-        "toy.json: /smem_per_block_bytes: must not be larger than smem_per_sm_bytes, but 65536 > 65535 | ");
+        "toy.json: /smem_per_block_bytes: must not be larger than smem_per_sm_bytes, but 65536 > 65535 | "
+        "a block has a part of its SM's shared memory");
   CHECK(complaint(with("\"l2_bytes\": 1048576", "\"l2_bytes\": 1, \"l2_effective_bytes\": 2")) ==
-        "toy.json: /l2_effective_bytes: must not be larger than l2_bytes, but 2 > 1 | ");
+        "toy.json: /l2_effective_bytes: must not be larger than l2_bytes, but 2 > 1 | give the part of the L2 that "
+        "one SM can fill, or leave it out");
+  CHECK(complaint(with("\"smem_per_block_bytes\": 65536", "\"smem_per_block_bytes\": 1")) ==
+        "toy.json: /smem_per_block_bytes: must be at least 1024, got 1 | write a whole number from 1024 to "
+        "1099511627776, without quotes");
   CHECK(complaint(with("1e11", "3.35")) ==
         "toy.json: /hbm_bandwidth_bytes_per_s: is implausible: 3.35 | in bytes per second: 3.35 TB/s is 3.35e12");
   CHECK(complaint(with("\"value\": 1e12", "\"value\": -1")) ==

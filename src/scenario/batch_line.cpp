@@ -64,7 +64,7 @@ template <class T, std::size_t size>
 std::optional<T> optional_choice(const Fields& fields, const char* key, const std::array<Named<T>, size>& table) {
   const json* const given = fields.find(key);
   if (given == nullptr) return std::nullopt;
-  if (!given->is_string()) fields.fail(key, "must be a text, got " + describe(*given));
+  if (!given->is_string()) fields.fail(key, "must be a text, got " + describe(*given), "write it in double quotes");
   const auto& text = given->get_ref<const std::string&>();
   std::array<std::string_view, size> names;
   for (std::size_t i = 0; i < size; ++i) {
@@ -80,7 +80,8 @@ std::optional<std::array<std::int64_t, 2>> gemm_tile(const Fields& plan) {
   if (plan.find("gemm_tile") == nullptr) return std::nullopt;
   const std::vector<std::int64_t> sides = plan.optional_integers("gemm_tile", 1, kMaxTile);
   if (sides.size() != 2)
-    plan.fail("gemm_tile", "must be null or [rows, columns], got " + std::to_string(sides.size()) + " numbers");
+    plan.fail("gemm_tile", "must be null or [rows, columns], got " + std::to_string(sides.size()) + " numbers",
+              "write [128, 128]");
   return std::array{sides[0], sides[1]};
 }
 
@@ -188,8 +189,10 @@ Dtype read_dtype(const Fields& shape) {
   }
   if (dtype) {
     if (info(*dtype).bytes != *bytes) {
-      shape.fail("element_bytes", "is " + std::to_string(*bytes) + ", but an element of dtype " +
-                                      std::string(info(*dtype).name) + " has " + std::to_string(info(*dtype).bytes));
+      shape.fail("element_bytes",
+                 "is " + std::to_string(*bytes) + ", but an element of dtype " + std::string(info(*dtype).name) +
+                     " has " + std::to_string(info(*dtype).bytes),
+                 "leave element_bytes out");
     }
     return *dtype;
   }
@@ -201,7 +204,7 @@ Dtype read_dtype(const Fields& shape) {
     case 4:
       return Dtype::fp32;
     default:
-      shape.fail("element_bytes", "must be 1, 2 or 4, got " + std::to_string(*bytes));
+      shape.fail("element_bytes", "must be 1, 2 or 4, got " + std::to_string(*bytes), "or leave it out and give dtype");
   }
 }
 

@@ -25,6 +25,14 @@ std::string pointer_token(std::string_view key) {
   return shown.substr(1, shown.size() - 2);
 }
 
+/// How to write a whole number between these two.
+std::string whole_number_hint(std::int64_t min, std::int64_t max) {
+  std::string hint = "write a whole number";
+  if (min != Fields::kMin) hint += " from " + std::to_string(min) + (max == Fields::kMax ? " on" : "");
+  if (max != Fields::kMax) hint += (min == Fields::kMin ? " up to " : " to ") + std::to_string(max);
+  return hint + ", without quotes";
+}
+
 }  // namespace
 
 std::string describe(const nlohmann::json& value) {
@@ -65,38 +73,40 @@ const nlohmann::json* Fields::find(const char* key) const {
 
 const nlohmann::json& Fields::require(const char* key) const {
   if (const json* value = find(key)) return *value;
-  fail(key, object_->contains(key) ? "must not be null" : "is missing");
+  if (object_->contains(key)) fail(key, "must not be null", "give it a value");
+  fail(key, "is missing", "add " + in_quotes(key) + " with its value");
 }
 
 std::int64_t Fields::integer(const nlohmann::json& value, const std::string& key, std::int64_t min,
                              std::int64_t max) const {
+  const std::string whole = whole_number_hint(min, max);
   std::int64_t number = 0;
   if (value.is_number_unsigned()) {
     const auto wide = value.get<std::uint64_t>();
-    if (wide > static_cast<std::uint64_t>(kMax)) fail(key, "does not fit 64 bits: " + value.dump());
+    if (wide > static_cast<std::uint64_t>(kMax)) fail(key, "does not fit 64 bits: " + value.dump(), whole);
     number = static_cast<std::int64_t>(wide);
   } else if (value.is_number_integer()) {
     number = value.get<std::int64_t>();
   } else if (value.is_number_float()) {
     constexpr double kExact = 9007199254740992.0;  // 2^53: from here on a double no longer holds every whole number
     const double real = value.get<double>();
-    if (real >= 0x1p63 || real < -0x1p63) fail(key, "does not fit 64 bits: " + value.dump());
+    if (real >= 0x1p63 || real < -0x1p63) fail(key, "does not fit 64 bits: " + value.dump(), whole);
     if (real > kExact || real < -kExact)
       fail(key, "is too large to be exact as " + value.dump(),
            "write all of its digits, without a point or an exponent");
     number = static_cast<std::int64_t>(real);
     if (static_cast<double>(number) < real || static_cast<double>(number) > real)
-      fail(key, "must be a whole number, got " + value.dump());
+      fail(key, "must be a whole number, got " + value.dump(), whole);
   } else {
-    fail(key, "must be a whole number, got " + describe(value));
+    fail(key, "must be a whole number, got " + describe(value), whole);
   }
-  if (number < min) fail(key, "must be at least " + std::to_string(min) + ", got " + std::to_string(number));
-  if (number > max) fail(key, "must be at most " + std::to_string(max) + ", got " + std::to_string(number));
+  if (number < min) fail(key, "must be at least " + std::to_string(min) + ", got " + std::to_string(number), whole);
+  if (number > max) fail(key, "must be at most " + std::to_string(max) + ", got " + std::to_string(number), whole);
   return number;
 }
 
 const nlohmann::json::array_t& Fields::list(const nlohmann::json& value, const char* key) const {
-  if (!value.is_array()) fail(key, "must be a list, got " + describe(value));
+  if (!value.is_array()) fail(key, "must be a list, got " + describe(value), "write [value, value, ...]");
   return value.get_ref<const json::array_t&>();
 }
 
@@ -111,7 +121,7 @@ std::optional<std::int64_t> Fields::optional_integer(const char* key, std::int64
 
 double Fields::require_real(const char* key) const {
   const json& value = require(key);
-  if (!value.is_number()) fail(key, "must be a number, got " + describe(value));
+  if (!value.is_number()) fail(key, "must be a number, got " + describe(value), "write it without quotes, such as 0.3");
   return value.get<double>();
 }
 
@@ -142,7 +152,7 @@ std::optional<std::string> Fields::optional_string(const char* key) const {
 bool Fields::optional_bool(const char* key, bool otherwise) const {
   const json* value = find(key);
   if (value == nullptr) return otherwise;
-  if (!value->is_boolean()) fail(key, "must be true or false, got " + describe(*value));
+  if (!value->is_boolean()) fail(key, "must be true or false, got " + describe(*value), "write it without quotes");
   return value->get<bool>();
 }
 
@@ -151,7 +161,8 @@ std::vector<std::string> Fields::optional_strings(const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return texts;
   for (const json& element : list(*value, key)) {
-    if (!element.is_string()) fail(key, "must be a list of texts, but one element is " + describe(element));
+    if (!element.is_string())
+      fail(key, "must be a list of texts, but one element is " + describe(element), "write each in double quotes");
     texts.push_back(element.get<std::string>());
   }
   return texts;

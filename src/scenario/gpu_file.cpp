@@ -36,6 +36,8 @@ constexpr std::array<std::string_view, 3> kValueKeys{"value", "source", "note"};
 constexpr std::array<std::string_view, 2> kSourceKeys{"title", "date"};
 
 constexpr std::int64_t kMaxSms = 100'000;
+/// Less would not hold a tile of one row, and no chip is near either.
+constexpr std::int64_t kMinSmem = 1024, kMaxSmem = std::int64_t{1} << 40;
 
 /// Reads the values of one file and collects where each comes from.
 class GpuReader {
@@ -55,18 +57,19 @@ class GpuReader {
   GpuSpec read() {
     GpuSpec gpu;
     gpu.name = top_.require_string("name");
-    if (gpu.name.empty()) top_.fail("name", "must not be empty");
+    if (gpu.name.empty()) top_.fail("name", "must not be empty", "name the GPU");
     gpu.aliases = top_.optional_strings("aliases");
     gpu.architecture = top_.optional_string("architecture").value_or("unknown");
     gpu.num_sms = integer("num_sms", kMaxSms);
     gpu.l2_bytes = bytes("l2_bytes");
     read_l2_effective(gpu);
-    gpu.smem_per_block_bytes = bytes("smem_per_block_bytes");
-    gpu.smem_per_sm_bytes = bytes("smem_per_sm_bytes");
+    gpu.smem_per_block_bytes = Bytes(integer("smem_per_block_bytes", kMaxSmem, kMinSmem));
+    gpu.smem_per_sm_bytes = Bytes(integer("smem_per_sm_bytes", kMaxSmem, kMinSmem));
     if (gpu.smem_per_block_bytes > gpu.smem_per_sm_bytes) {
-      top_.fail("smem_per_block_bytes", "must not be larger than smem_per_sm_bytes, but " +
-                                            std::to_string(gpu.smem_per_block_bytes.value()) + " > " +
-                                            std::to_string(gpu.smem_per_sm_bytes.value()));
+      top_.fail("smem_per_block_bytes",
+                "must not be larger than smem_per_sm_bytes, but " + std::to_string(gpu.smem_per_block_bytes.value()) +
+                    " > " + std::to_string(gpu.smem_per_sm_bytes.value()),
+                "a block has a part of its SM's shared memory");
     }
     gpu.registers_per_sm_bytes = bytes("registers_per_sm_bytes");
     gpu.hbm_bytes = bytes("hbm_bytes");
@@ -113,13 +116,13 @@ class GpuReader {
   }
   Place require_place(const char* key) {
     const auto place = locate(top_, key, key);
-    if (!place) top_.fail(key, "must not be null");
+    if (!place) top_.fail(key, "must not be null", "give it a value");
     return *place;
   }
 
-  std::int64_t integer(const char* key, std::int64_t max = Fields::kMax) {
+  std::int64_t integer(const char* key, std::int64_t max = Fields::kMax, std::int64_t min = 1) {
     const Place place = require_place(key);
-    return place.fields.require_integer(place.key, 1, max);
+    return place.fields.require_integer(place.key, min, max);
   }
   Bytes bytes(const char* key) { return Bytes(integer(key)); }
 
@@ -147,9 +150,10 @@ class GpuReader {
     }
     gpu.l2_effective_bytes = bytes("l2_effective_bytes");
     if (gpu.l2_effective_bytes > gpu.l2_bytes) {
-      top_.fail("l2_effective_bytes", "must not be larger than l2_bytes, but " +
-                                          std::to_string(gpu.l2_effective_bytes.value()) + " > " +
-                                          std::to_string(gpu.l2_bytes.value()));
+      top_.fail("l2_effective_bytes",
+                "must not be larger than l2_bytes, but " + std::to_string(gpu.l2_effective_bytes.value()) + " > " +
+                    std::to_string(gpu.l2_bytes.value()),
+                "give the part of the L2 that one SM can fill, or leave it out");
     }
     gpu.l2_effective_reason = top_.require_string("l2_effective_reason");
     const std::string provenance = top_.optional_string("l2_effective_provenance").value_or("assumed");
@@ -179,7 +183,9 @@ class GpuReader {
       gpu.peak[static_cast<std::size_t>(dtype.dtype)] = FlopPerSecond{rate};
       has_any = true;
     }
-    if (!has_any) top_.fail("peak_flop_per_s", "needs the rate of at least one of fp32, fp16, bf16 and fp8");
+    if (!has_any)
+      top_.fail("peak_flop_per_s", "needs the rate of at least one of fp32, fp16, bf16 and fp8",
+                "write {\"fp16\": 989.5e12}, in FLOP/s");
   }
 
   Fields top_;

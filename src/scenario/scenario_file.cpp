@@ -49,6 +49,7 @@ constexpr std::array<std::string_view, 4> kPasses{"forward", "backward", "both",
 constexpr std::array<std::string_view, 4> kRules{"equals", "near", "at_least", "at_most"};
 
 constexpr std::int64_t kMaxSplits = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxSram = std::int64_t{1} << 40;
 
 /// The place of a word in its list; `otherwise` where the member is absent.
 std::size_t choice(const Fields& fields, const char* key, Keys words, std::size_t otherwise) {
@@ -62,7 +63,7 @@ std::size_t choice(const Fields& fields, const char* key, Keys words, std::size_
 /// A text that says something.
 std::string words_of(const Fields& fields, const char* key) {
   std::string text = fields.require_string(key);
-  if (text.empty()) fields.fail(key, "must not be empty");
+  if (text.empty()) fields.fail(key, "must not be empty", "write what it is in a few words");
   return text;
 }
 
@@ -88,8 +89,9 @@ class Reader {
   template <class Use>
   void each(const char* key, Use use) {
     const json& list = top_.require(key);
-    if (!list.is_array()) top_.fail(key, "must be a list, got " + describe(list));
-    if (list.empty()) top_.fail(key, "needs at least one element");
+    if (!list.is_array()) top_.fail(key, "must be a list, got " + describe(list), "write [{...}, {...}]");
+    if (list.empty())
+      top_.fail(key, "needs at least one element", "hbmscope scenario show lesson-8k shows what one says");
     for (std::size_t i = 0; i < list.size(); ++i) use(list[i], "/" + std::string(key) + "/" + std::to_string(i));
   }
 
@@ -151,7 +153,7 @@ class Reader {
     }
     run.kv_splits = fields.optional_integer("kv_splits", 1, kMaxSplits);
     run.gpu = words_of(fields, "gpu");
-    if (const auto sram = fields.optional_integer("sram_bytes", 1)) run.sram = Bytes(*sram);
+    if (const auto sram = fields.optional_integer("sram_bytes", 1, kMaxSram)) run.sram = Bytes(*sram);
     if (const auto l2 = fields.optional_integer("l2_bytes", 0)) run.l2 = Bytes(*l2);
     run.l2_warm = choice(fields, "l2_state", kL2States, 0) == 1;
     run.engine = static_cast<ScenarioEngine>(choice(fields, "engine", kEngines, 1));
@@ -198,8 +200,10 @@ class Reader {
     const std::string rule(name(read.rule));
     const bool exact = read.rule == Expectation::Rule::equals;
     if (!read.wanted.is_number() && !(exact && (read.wanted.is_string() || read.wanted.is_boolean()))) {
-      fields.fail(rule, std::string(exact ? "must be a number, a text, true or false" : "must be a number") + ", got " +
-                            describe(read.wanted));
+      fields.fail(rule,
+                  std::string(exact ? "must be a number, a text, true or false" : "must be a number") + ", got " +
+                      describe(read.wanted),
+                  exact ? "write the value that the result has at this path" : "write it without quotes");
     }
     const auto within = fields.optional_real("within");
     if (read.rule == Expectation::Rule::near) {
