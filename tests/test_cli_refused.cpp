@@ -48,6 +48,19 @@ const std::vector<Refusal> kRefused{
     {"run --heads 4 --kv-heads 8", "--kv-heads: must divide --heads"},
     {"run --gemm-tile 128,0", "--gemm-tile: must be at least 1"},
     {"run --sram 0", "--sram: "},
+    {"run --sram 4611686018427387904", "--sram: must be at most", "227KiB"},
+    {"run --cluster -1", "--cluster: must not be negative", "a whole number from 1 on"},
+    {"run --softmax-reads -1", "--softmax-reads: must not be negative", "a whole number from 1 on"},
+    {"run --heads -1", "--heads: must not be negative", "a whole number from 1 on"},
+    {"run --repeats -1", "--repeats: must not be negative", "a whole number from 0 on"},
+    {"run --seqlen -1", "--seqlen: must not be negative", "8192 or 8k"},
+    // options that nothing of the run reads
+    {"run --kv-splits 7", "--kv-splits: has no effect on naive, flash_v1, flash_v2", "split_kv"},
+    {"run --algorithm naive --block-q 64", "--block-q: has no effect on naive", "flash_v2"},
+    {"run --atomics rmw", "--atomics: has no effect on naive", "flash_v2_bwd"},
+    {"run --engine model --seed 2", "--seed: has no effect with this --engine", "cpu"},
+    {"run --engine sim --portable", "--portable: has no effect with this --engine", "cpu"},
+    {"run --engine cpu --repeats 9", "--repeats: has no effect with this --engine", "gpu"},
     {"run --seed -1", "--seed: must not be negative"},
     {"run --kv-lengths 1,2", "--kv-lengths: "},
     {"run --seqlen 8G", "--seqlen: must be from 1 to 4294967296"},
@@ -203,12 +216,14 @@ TEST_CASE("batch answers every bad line in its place and goes on") {
   std::filesystem::resize_file(large, 100 * 1000 * 1000);
   check_complaint(run_program({"batch", large}), 3, "1 of 2 lines failed");
   check_complaint(run_program({"batch", folder.file("none.jsonl")}), 3, "none.jsonl: no such file");
-  check_complaint(run_program({"batch", folder.file("")}), 3, "cannot be read");
+  check_complaint(run_program({"batch", folder.file("")}), 3, "is a directory");
 }
 
 TEST_CASE("batch gives up on a line that has no end, and keeps none of it") {
-  if (!std::filesystem::exists("/dev/zero")) return;
-  const Outcome outcome = run_program({"batch", "/dev/zero"});
+  const TemporaryFolder folder;
+  const std::string endless = folder.write("endless.jsonl", "");
+  std::filesystem::resize_file(endless, (std::uintmax_t{1} << 30) + 4096);  // of zero bytes, which take no room
+  const Outcome outcome = run_program({"batch", endless});
   check_complaint(outcome, 3, "1 of 1 lines failed; the last has no end");
   const std::vector<std::string> lines = lines_of(outcome.out);
   REQUIRE(lines.size() == 1);

@@ -189,14 +189,16 @@ void add_run_options(CLI::App& c, RunOptions& o) {
   add_length(c, "--seqlen", o.seqlen, "Queries and keys; 1k is 1024 (default 8192)")->group(shape);
   add_length(c, "--seqlen-q", o.seqlen_q, "Queries, where they differ")->group(shape);
   add_length(c, "--seqlen-kv", o.seqlen_kv, "Keys, where they differ")->group(shape);
-  add_length(c, "--head-dim", o.head_dim, "Width of Q and K (default 128)")->group(shape);
-  add_length(c, "--head-dim-v", o.head_dim_v, "Width of V and O (default --head-dim)")->group(shape);
-  add_length(c, "--heads", o.heads, "Query heads (default 1)")->group(shape);
-  add_length(c, "--kv-heads", o.kv_heads, "Key and value heads; fewer than --heads is GQA, 1 is MQA (default --heads)")
+  add_count(c, "--head-dim", o.head_dim, "Width of Q and K (default 128)")->group(shape);
+  add_count(c, "--head-dim-v", o.head_dim_v, "Width of V and O (default --head-dim)")->group(shape);
+  add_count(c, "--heads", o.heads, "Query heads (default 1)")->group(shape);
+  add_count(c, "--kv-heads", o.kv_heads, "Key and value heads; fewer than --heads is GQA, 1 is MQA (default --heads)")
       ->group(shape);
-  add_length(c, "--batch", o.batch, "Batch entries (default 1)")->group(shape);
+  add_count(c, "--batch", o.batch, "Batch entries (default 1)")->group(shape);
   c.add_option("--dtype", o.dtype, "fp16, bf16, fp32 or fp8")->capture_default_str()->group(shape);
-  c.add_flag("--causal", o.causal, "Each query sees keys up to its own place")->group(shape);
+  c.add_flag("--causal", o.causal,
+             "Each query sees keys up to its own place; with --window L, at most L keys before it too")
+      ->group(shape);
   c.add_option("--window", o.window,
                "L keys before the query's own and none after, or L,R on both sides; -1 is no limit; a model's window W "
                "is L = W-1")
@@ -218,14 +220,14 @@ void add_run_options(CLI::App& c, RunOptions& o) {
                "of the pass)")
       ->type_name("NAME,...")
       ->group(plan);
-  add_length(c, "--block-q", o.block_q,
-             "Query rows of a tile (default: 128, or 64, 32, 16 where there are no more; less if SMEM is short)")
+  add_count(c, "--block-q", o.block_q,
+            "Query rows of a tile (default: 128, or 64, 32, 16 where there are no more; less if SMEM is short)")
       ->group(plan);
-  add_length(c, "--block-kv", o.block_kv, "Key rows of a tile (default: 128, or less if SMEM is short)")->group(plan);
+  add_count(c, "--block-kv", o.block_kv, "Key rows of a tile (default: 128, or less if SMEM is short)")->group(plan);
   c.add_option("--gemm-tile", o.gemm_tile, "naive: tile of its products (default 128,128)")
       ->type_name("ROWS,COLUMNS")
       ->group(plan);
-  add_length(c, "--softmax-reads", o.softmax_reads, "naive: 1 row on chip, 2 online, 3 three passes")->group(plan);
+  add_count(c, "--softmax-reads", o.softmax_reads, "naive: 1 row on chip, 2 online, 3 three passes")->group(plan);
   c.add_flag("--scale-pass", o.scale_pass, "naive: a kernel of its own scales S")->group(plan);
   c.add_flag("--mask-pass", o.mask_pass, "naive: a kernel of its own masks S")->group(plan);
   c.add_flag("--dropout", o.dropout, "naive: a kernel of its own drops P")->group(plan);
@@ -241,8 +243,8 @@ void add_run_options(CLI::App& c, RunOptions& o) {
   auto* pack =
       c.add_flag("--pack-gqa", o.pack_gqa, "Query heads of a kv head share a tile (split_kv: by default)")->group(plan);
   c.add_flag("--no-pack-gqa", o.no_pack_gqa, "They do not (flash_v2: by default)")->group(plan)->excludes(pack);
-  add_length(c, "--cluster", o.cluster, "flash_v2: query tiles that share each K and V tile by multicast")->group(plan);
-  add_length(c, "--kv-splits", o.kv_splits, "split_kv: splits of the keys (default: as many as fill the GPU)")
+  add_count(c, "--cluster", o.cluster, "flash_v2: query tiles that share each K and V tile by multicast")->group(plan);
+  add_count(c, "--kv-splits", o.kv_splits, "split_kv: splits of the keys (default: as many as fill the GPU)")
       ->group(plan);
   c.add_option(
        "--order", o.order,
@@ -268,7 +270,7 @@ void add_run_options(CLI::App& c, RunOptions& o) {
       ->capture_default_str()
       ->group(machine);
   c.add_option("--device", o.device, "Which of this machine's CUDA devices, from 0")->group(machine);
-  add_length(c, "--repeats", o.repeats, "Timed runs on the GPU; 0: none (default: as many as 0.35 s hold, 10 to 200)")
+  add_count(c, "--repeats", o.repeats, "Timed runs on the GPU; 0: none (default: as many as 0.35 s hold, 10 to 200)", 0)
       ->group(machine);
   c.add_option("--kernel-counters", o.kernel_counters, "on|off: the kernels count the bytes they ask for")
       ->type_name("on|off")
@@ -308,6 +310,13 @@ RunRequest to_request(const RunOptions& o) {
   r.gpu = o.gpu.empty() ? embedded_gpu(kDefaultGpu) : find_gpu(o.gpu);
   if (const DeviceStatus device = device_status(r.device); o.gpu.empty() && device.present) {
     if (const GpuSpec* gpu = gpu_of_device(device.name)) r.gpu = *gpu, r.gpu_assumed = false;
+  }
+  constexpr Bytes kMostSram(std::int64_t{1} << 40);
+  if (o.sram && *o.sram > kMostSram) {
+    throw Error(
+        ErrorKind::usage,
+        "--sram: must be at most " + std::to_string(kMostSram.value()) + " B, got " + std::to_string(o.sram->value()),
+        "one CTA has some hundred KiB, such as 227KiB");
   }
   r.sram = o.sram;
   if (!o.l2.empty()) r.l2 = o.l2 == "none" ? Bytes(0) : parse_bytes(o.l2, "--l2");

@@ -25,6 +25,14 @@ CLI::Option* add_length(CLI::App& command, const std::string& name, Target& targ
       command, name, target, [](std::string_view text, std::string_view option) { return parse_length(text, option); },
       help, "N");
 }
+/// What is counted in ones; a suffix k is fine here too.
+template <class Target>
+CLI::Option* add_count(CLI::App& command, const std::string& name, Target& target, const std::string& help,
+                       std::int64_t least = 1) {
+  return add_parsed(
+      command, name, target,
+      [least](std::string_view text, std::string_view option) { return parse_count(text, option, least); }, help, "N");
+}
 template <class Target>
 CLI::Option* add_real(CLI::App& command, const std::string& name, Target& target, const std::string& help) {
   return add_parsed(

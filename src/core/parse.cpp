@@ -139,6 +139,11 @@ std::int64_t parse_length(std::string_view text, std::string_view option) {
   return parse_scaled({option, text, "a length", "write 8192 or 8k (k = 1024, M = 1024 k)"}, kLengthUnits);
 }
 
+std::int64_t parse_count(std::string_view text, std::string_view option, std::int64_t least) {
+  const std::string example = "write a whole number from " + std::to_string(least) + " on";
+  return parse_scaled({option, text, "a whole number", example}, kLengthUnits);
+}
+
 Bytes parse_bytes(std::string_view text, std::string_view option) {
   return Bytes(parse_scaled(
       {option, text, "a number of bytes", "write 232448, 227KiB (1 KiB = 1024 B) or 30MB (1 MB = 1000000 B)"},
