@@ -17,6 +17,8 @@ const nlohmann::ordered_json& result() {
         {"boundary": "sm_l2", "plan": {"gemm_tile": null}, "total_bytes": 545},
         {"boundary": "sm_l2", "plan": {"gemm_tile": [128, 64]}, "total_bytes": 942}]},
       {"name": "flash_v2", "plan": {"block_q": 128, "pack_gqa": true}, "traffic": []}],
+    "values": {"S1-01": {"bytes": 537}, "S1-02": {}, "a.b]": 3},
+    "time": {"speedup_measured": null, "measured_reason": "no device", "predicted_s": null, "reason": "no peak"},
     "amdahl": {"limit": null}})");
   return document;
 }
@@ -49,6 +51,10 @@ TEST_CASE("a path walks keys, indices and conditions") {
   CHECK(at_path(result(), "algorithms[name=naive].traffic[boundary=sm_l2,plan.gemm_tile=[128,64]].total_bytes") == 942);
   CHECK(at_path(result(), "algorithms[plan.pack_gqa=true].name") == "flash_v2");
   CHECK(at_path(result(), "algorithms[plan.block_q=128].name") == "flash_v2");
+  CHECK(at_path(result(), "values[\"S1-01\"].bytes") == 537);
+  CHECK(at_path(result(), "values[\"a.b]\"]") == 3);
+  CHECK(at_path(result(), "[\"values\"].S1-01[\"bytes\"]") == 537);
+  CHECK(at_path(result(), "algorithms[1][\"plan\"].block_q") == 128);
   CHECK(at_path(result(), "amdahl.limit").is_null());
   CHECK(at_path(result(), "algorithms").size() == 2);
 }
@@ -71,8 +77,32 @@ TEST_CASE("a missing key names the step, the keys there and the nearest one") {
   check_complaint(
       "algorithms[name=flash_v2].plan.blockq",
       "algorithms[name=flash_v2].plan has no key \"blockq\"; it has block_q, pack_gqa | did you mean \"block_q\"?");
-  check_complaint("shap.live_pairs",
-                  "the result has no key \"shap\"; it has shape, algorithms, amdahl | did you mean \"shape\"?");
+  check_complaint(
+      "shap.live_pairs",
+      "the result has no key \"shap\"; it has shape, algorithms, values, time, amdahl | did you mean \"shape\"?");
+}
+
+TEST_CASE("near keys come first, others once and not beyond the twelfth") {
+  check_complaint("algorithms[1].plan.pack", "it has pack_gqa, block_q | did you mean \"pack_gqa\"?");
+  check_complaint("amdahl.unlike", "has no key \"unlike\"; it has limit | take a key that is there");
+  check_complaint("values.S1", "has no key \"S1\"; it has S1-01, S1-02, a.b] | ");
+  check_complaint("values.S1", "stands in quotes: values[\"S1-01\"]");
+  nlohmann::ordered_json many;
+  for (int i = 10; i < 89; ++i) many["key" + std::to_string(i)] = i;
+  try {
+    (void)at_path(many, "unlike");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).ends_with("key20, key21, ... (79 in all)"));
+    CHECK(error.hint() == "take a key that is there");
+  }
+}
+
+TEST_CASE("the reason of a null is that of its own key, else that of the object") {
+  CHECK(reason_of_null(result()["time"], "speedup_measured") == "no device");
+  CHECK(reason_of_null(result()["time"], "predicted_s") == "no peak");
+  CHECK(reason_of_null(result()["amdahl"], "limit").empty());
+  check_complaint("time.predicted_s.x", "time.predicted_s is null (no peak) and has no key \"x\"");
 }
 
 TEST_CASE("a step into the wrong kind of value says what stands there") {
@@ -89,6 +119,10 @@ TEST_CASE("a path that is none says where it breaks") {
   check_complaint("shape.", "a key is missing after shape");
   check_complaint("shape..live_pairs", "a key is missing after shape");
   check_complaint("algorithms[0", "the [ after algorithms has no ]");
+  check_complaint("values[\"S1-01.bytes", "the [\" after values has no \"]");
+  check_complaint("shape[\"x\"]", "shape has no key \"x\"");
+  check_complaint("algorithms[\"x\"]", "algorithms is a list and has no key \"x\"");
+  check_complaint("values[\"S1-01\"]bytes", "a '.' or '[' must follow values[\"S1-01\"]");
   check_complaint("algorithms[]", "[] is neither a number nor key=value");
   check_complaint("algorithms[-1]", "[-1] is neither a number nor key=value");
   check_complaint("algorithms[naive]", "[naive] is neither a number nor key=value");

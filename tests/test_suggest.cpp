@@ -33,3 +33,11 @@ TEST_CASE("more names than one can choose from are no suggestion") {
   CHECK(did_you_mean("--se", kOptions) == "there is --seqlen, --seqlen-q, --seqlen-kv and --sequences");
   CHECK(did_you_mean("--seqlen-", kOptions) == "did you mean \"--seqlen\", \"--seqlen-q\" or \"--seqlen-kv\"?");
 }
+
+TEST_CASE("a long list of names is cut after the twelfth") {
+  CHECK(first_names(kGpus) == "A10, A100 SXM 80GB, H100 PCIe, H100 SXM, H200, T4");
+  const std::array<std::string_view, 13> many{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"};
+  CHECK(first_names(many) == "a, b, c, d, e, f, g, h, i, j, k, l, ... (13 in all)");
+  CHECK(near_names("voodoo", kGpus).empty());
+  CHECK(near_names("T5", kGpus) == std::vector<std::string_view>{"T4"});
+}

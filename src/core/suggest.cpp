@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
 #include "core/utf8.hpp"
 
@@ -84,13 +83,25 @@ std::string fold_name(std::string_view name) {
   return folded;
 }
 
-std::string did_you_mean(std::string_view given, std::span<const std::string_view> known) {
+std::vector<std::string_view> near_names(std::string_view given, std::span<const std::string_view> known) {
   const std::string wanted = fold_name(given);
   // "H10" is one letter from "A10" and yet more likely the start of "H100".
-  for (const auto& names : {begun(wanted, known), misspelt(wanted, known)}) {
-    if (helps(names)) return "did you mean " + listed(names, " or ", true) + "?";
+  for (auto& names : {begun(wanted, known), misspelt(wanted, known)}) {
+    if (helps(names)) return names;
   }
-  return "there is " + listed(known, " and ", false);
+  return {};
+}
+
+std::string did_you_mean(std::string_view given, std::span<const std::string_view> known) {
+  const std::vector<std::string_view> names = near_names(given, known);
+  return names.empty() ? "there is " + listed(known, " and ", false)
+                       : "did you mean " + listed(names, " or ", true) + "?";
+}
+
+std::string first_names(std::span<const std::string_view> names) {
+  constexpr std::size_t kMost = 12;
+  if (names.size() <= kMost) return listed(names, ", ", false);
+  return listed(names.first(kMost), ", ", false) + ", ... (" + std::to_string(names.size()) + " in all)";
 }
 
 std::string in_quotes(std::string_view text) {

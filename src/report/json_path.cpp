@@ -57,6 +57,13 @@ std::string kind_of(const Json& value) {
   return value.is_null() ? "null" : written(&value);
 }
 
+/// Letters, digits and _: what a lesson may write without quotes.
+bool is_plain(std::string_view key) {
+  return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
 /// Walks a path one step at a time and remembers how far it has come, for errors.
 class Walk {
  public:
@@ -65,9 +72,9 @@ class Walk {
       : at_(&start), path_(path), rest_(path.substr(walked)) {}
 
   const Json& end() {
-    if (rest_.size() == path_.size()) step_into_key();
+    if (rest_.size() == path_.size() && !quoted_key(rest_)) step_into_key();
     while (true) {
-      while (rest_.starts_with('[')) step_into_list();
+      while (rest_.starts_with('[')) step_into_brackets();
       if (!next_key_follows()) return *at_;
       step_into_key();
     }
@@ -94,33 +101,70 @@ class Walk {
   void step_into_key() {
     const std::string_view key = rest_.substr(0, std::min(rest_.find_first_of(".["), rest_.size()));
     if (key.empty()) fail("a key is missing after " + here(), "write keys with '.' between them, as in amdahl.limit");
-    if (!at_->is_object())
-      fail(here() + " is " + kind_of(*at_) + " and has no key " + in_quotes(key),
-           at_->is_array() ? list_hint() : "end the path there");
-    const auto found = at_->find(std::string(key));
-    if (found == at_->end()) {
-      std::vector<std::string_view> keys;
-      std::string all;
-      for (const auto& [name, value] : at_->items()) {
-        keys.emplace_back(name);
-        all += (all.empty() ? "" : ", ") + name;
-      }
-      fail(here() + " has no key " + in_quotes(key) + (all.empty() ? "" : "; it has " + all), did_you_mean(key, keys));
-    }
-    at_ = &*found;
+    step_into(key);
     rest_.remove_prefix(key.size());
   }
 
+  void step_into(std::string_view key) {
+    if (!at_->is_object())
+      fail(here() + " is " + kind() + " and has no key " + in_quotes(key),
+           at_->is_array() ? list_hint() : "end the path there");
+    const auto found = at_->find(std::string(key));
+    if (found == at_->end()) fail_without(key);
+    object_ = at_;
+    key_ = key;
+    at_ = &*found;
+  }
+
+  /// What stands here, of a null with its reason.
+  [[nodiscard]] std::string kind() const {
+    const std::string reason = at_->is_null() && object_ != nullptr ? reason_of_null(*object_, key_) : "";
+    return kind_of(*at_) + (reason.empty() ? "" : " (" + reason + ")");
+  }
+
+  /// The keys there are, those that come near first.
+  [[noreturn]] void fail_without(std::string_view key) const {
+    std::vector<std::string_view> keys;
+    for (const auto& [name, value] : at_->items()) keys.emplace_back(name);
+    std::string hint = "take a key that is there";
+    const std::vector<std::string_view> near = near_names(key, keys);
+    if (!near.empty()) hint = did_you_mean(key, near);
+    // "-" ends a key in a lesson's expression, so v.S1-01 arrives here as v.S1.
+    const auto longer = std::find_if(keys.begin(), keys.end(), [&](std::string_view name) {
+      return name.size() > key.size() && name.starts_with(key) && !is_plain(name.substr(key.size(), 1));
+    });
+    if (longer != keys.end() && is_plain(key))
+      hint = "a key with other characters than letters, digits and _ stands in quotes: " + before_key() + "[\"" +
+             std::string(*longer) + "\"]";
+    std::stable_partition(keys.begin(), keys.end(), [&](std::string_view name) {
+      return std::find(near.begin(), near.end(), name) != near.end() || (near.empty() && name.starts_with(key));
+    });
+    fail(here() + " has no key " + in_quotes(key) + (keys.empty() ? "" : "; it has " + first_names(keys)), hint);
+  }
+  /// The path as far as it has been walked, empty at its start.
+  [[nodiscard]] std::string before_key() const { return rest_.size() == path_.size() ? "" : here(); }
+
   static std::string list_hint() { return "choose an element: [0], or [key=value]"; }
+
+  void step_into_brackets() {
+    if (const auto key = quoted_key(rest_)) {
+      step_into(*key);
+      rest_.remove_prefix(key->size() + 4);
+    } else if (rest_.starts_with("[\"")) {
+      fail("the [\" after " + here() + " has no \"]", "write a key that needs quotes as [\"S1-01\"]");
+    } else {
+      step_into_list();
+    }
+  }
 
   void step_into_list() {
     const std::string_view inside = rest_.substr(1);
     const std::size_t close = find_outside_brackets(inside, "]");
     if (close == inside.size()) fail("the [ after " + here() + " has no ]", "close it");
     const std::string_view selector = inside.substr(0, close);
-    if (!at_->is_array())
-      fail(here() + " is " + kind_of(*at_) + ", not a list", "leave out [" + std::string(selector) + "]");
+    if (!at_->is_array()) fail(here() + " is " + kind() + ", not a list", "leave out [" + std::string(selector) + "]");
     at_ = selector.find('=') == std::string_view::npos ? &element(selector) : &only_match(selector);
+    object_ = nullptr;
     rest_.remove_prefix(close + 2);
   }
 
@@ -184,7 +228,8 @@ class Walk {
   }
 
   const Json* at_;
-  std::string_view path_, rest_;
+  const Json* object_ = nullptr;  ///< that holds it as `key_`, if a key was the last step
+  std::string_view path_, rest_, key_;
 };
 
 }  // namespace
@@ -197,6 +242,30 @@ const nlohmann::ordered_json& at_steps(const nlohmann::ordered_json& value, std:
                                        std::string_view steps) {
   const std::string path = std::string(name) + std::string(steps);
   return Walk(value, path, name.size()).end();
+}
+
+std::optional<std::string_view> quoted_key(std::string_view steps) {
+  if (!steps.starts_with("[\"")) return std::nullopt;
+  const std::size_t end = steps.find("\"]", 2);
+  if (end == std::string_view::npos) return std::nullopt;
+  return steps.substr(2, end - 2);
+}
+
+std::string reason_of_null(const nlohmann::ordered_json& object, std::string_view key) {
+  constexpr std::string_view kEnd = "_reason";
+  std::string best;
+  std::size_t most = 0;
+  for (const auto& [name, value] : object.items()) {
+    if (!value.is_string() || value.get_ref<const std::string&>().empty()) continue;
+    const std::string_view stem = std::string_view(name).ends_with(kEnd)
+                                      ? std::string_view(name).substr(0, name.size() - kEnd.size())
+                                      : std::string_view();
+    const bool of_key = !stem.empty() && key.find(stem) != std::string_view::npos && stem.size() > most;
+    if (!of_key && (name != "reason" || most > 0)) continue;
+    best = value.get<std::string>();
+    most = of_key ? stem.size() : most;
+  }
+  return best;
 }
 
 }  // namespace hbmscope
