@@ -109,6 +109,18 @@ TEST_CASE("what is wrong with a value or a definition is told with its line") {
   check_problem("\n<!-- core Big Topic -->\n", 2, "is no topic");
 }
 
+TEST_CASE("a command without its $, and a name that is taken, are told once and for what they are") {
+  for (const char* command : {"hbmscope run --seqlen 4k", "./dev run", "./dev hbmscope run"})
+    check_problem(std::string("<!-- let r = ") + command + " -->\n" + value("r.total_bytes as auto", "1"), 1,
+                  "stands without its $");
+  for (const char* taken : {"MB", "s", "max", "KiB"}) {
+    const std::string name = taken;
+    check_problem("<!-- let " + name + " = 2 -->\n<!-- let x = " + name + " * 2 -->\n" + value(name + " as 0", "1") +
+                      value("x as 0", "1"),
+                  1, "cannot be a name");
+  }
+}
+
 TEST_CASE("one wrong definition is one error, whoever uses it, and all else is checked") {
   const std::string text = "<!-- let a = nothing -->\n<!-- let b = a * 2 -->\n" + value("a as 0", "1") +
                            value("b as 0", "1") + "\n" + value("2 as 0", "3") +
@@ -181,6 +193,40 @@ TEST_CASE("a block whose command does not do as expected is told with its line")
   check_problem("a\n\n```console\n$ hbmscope run\n", 3, "never closed");
   check_problem("a\n````md\n```console\n$ hbmscope run\n```\n", 2, "never closed");
   check_problem("a\n> ```console\n> $ hbmscope run\n\nb\n", 2, "never closed");
+}
+
+TEST_CASE("any blanks may stand behind the $, or none") {
+  for (const std::string prompt : {"$  ", "$", "$\t"}) {
+    CHECK(build_text("```console\n" + prompt + "hbmscope run\n\n" + prompt + "./dev run\nold\n```\n") ==
+          "```console\n" + prompt + "hbmscope run\none\ntwo\nthree\n\n" + prompt + "./dev run\none\ntwo\nthree\n```\n");
+  }
+}
+
+TEST_CASE("a console that was probably meant to be checked is an error, others are counted") {
+  const auto problem_of = [](const std::string& lines, std::size_t line, std::string_view part) {
+    check_problem("a\n```console\n" + lines + "\n```\n", line, part);
+    const Checked checked = check_text("a\n```console\n" + lines + "\n```\n");
+    CHECK(checked.other_consoles == 0);
+    return checked.problems.at(0).hint;
+  };
+  for (const char* near :
+       {"$ hbmscop run", "$ ./hbmscope run", "$hbmscpoe run", "$ HBMScope run", "$ build/cpu/hbmscope run"})
+    CHECK(problem_of(near, 3, "which is not checked") == "did you mean \"$ hbmscope\"?");
+  for (const char* near : {"$ dev run", "$ ./dve run", "$ ./dev rnu", "$ ../dev run"})
+    CHECK(problem_of(near, 3, "which is not checked") == "did you mean \"$ ./dev run\"?");
+  CHECK(problem_of("hbmscope run", 3, "without its $").starts_with("write $ before a command"));
+  CHECK(problem_of("./dev hbmscope run", 3, "without its $").starts_with("write $ before a command"));
+  for (const char* before : {"$ ls", "", "# as in the paper"})
+    CHECK(problem_of(std::string(before) + "\n$ hbmscope run", 4, "begins with other lines") != "");
+  for (const char* other :
+       {"$ nvidia-smi", "$ ./dev test", "$ ls -l\n$5", "$ df", "some output", "$ git clone x\n$ ./dev"}) {
+    CAPTURE(other);
+    const Checked checked = check_text("```console\n" + std::string(other) + "\n```\n");
+    CAPTURE(lesson::finding_lines(checked));
+    CHECK(checked.problems.empty());
+    CHECK(checked.other_consoles == 1);
+  }
+  CHECK(check_text("```console\n\n```\n```sh\n$ ls\n```\n").other_consoles == 0);
 }
 
 TEST_CASE("other blocks are nobody's, and directives in code mean nothing") {

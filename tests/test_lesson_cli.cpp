@@ -46,7 +46,8 @@ TEST_CASE("check tells what differs and changes nothing, build writes it, and th
   const Outcome current = run_program({"lesson", "check", file});
   CHECK(current.code == 0);
   CHECK(current.err.empty());
-  CHECK(current.out == "1 file, 1 value, 1 block: all current\n");
+  // The 0 of "0 MiB", head=1 and h200.
+  CHECK(current.out == "1 file, 1 value, 1 block: all current; 3 other numbers are not checked without --numbers\n");
 }
 
 TEST_CASE("a file with an error stays as it was, the others are built, and the code is 3") {
@@ -64,6 +65,27 @@ TEST_CASE("a file with an error stays as it was, the others are built, and the c
   CHECK(std::distance(std::filesystem::directory_iterator(folder.file("")), {}) == 3);
   const Outcome checked = run_program({"lesson", "check", bad});
   check_complaint(checked, 3, "1 error and 2 differences");
+}
+
+TEST_CASE("the summary counts what nobody checks, and the hint of differences says what build does") {
+  const TemporaryFolder folder;
+  const std::string list = folder.file("numbers.txt");
+  const std::string file =
+      folder.write("a.md", "One 1 and 22.\n\n```console\n$ ls\n```\nx <!--= 2 as 0 -->2<!--/-->\n");
+  // 1 and 22, and the 2 and the 0 of the value's comment.
+  CHECK(run_program({"lesson", "check", file}).out ==
+        "1 file, 1 value, 0 blocks, 1 console block of other programs left alone: all current; 4 other numbers are not "
+        "checked without --numbers\n");
+  CHECK(has(run_program({"lesson", "build", "--numbers", list, file}).out, "\nnumbers: 4 recorded, all new\n"));
+  CHECK(!has(run_program({"lesson", "check", "--numbers", list, file}).out, "not checked"));
+  (void)folder.write("a.md", "One 1 and 23.\n\nx <!--= 2 as 0 -->2<!--/-->\n");
+  check_complaint(run_program({"lesson", "check", "--numbers", list, file}), 5, "1 difference",
+                  " records the numbers as they are written, if they are right");
+  (void)folder.write("a.md", "One 1 and 23.\n\nx <!--= 2 as 0 -->3<!--/-->\n");
+  check_complaint(run_program({"lesson", "check", "--numbers", list, file}), 5, "2 differences",
+                  " writes what is computed and records the other numbers as they are written");
+  CHECK(has(run_program({"lesson", "build", "--numbers", list, file}).out, "\nnumbers: 4 recorded, 1 changed\n"));
+  CHECK(has(run_program({"lesson", "build", "--numbers", list, file}).out, "\nnumbers: 4 recorded, 0 changed\n"));
 }
 
 TEST_CASE("paths that are not there, and files that cannot be read") {
@@ -144,7 +166,7 @@ TEST_CASE("2,000 lines with 500 values are checked within a second") {
   checking.arguments = {"lesson", "check", folder.write("a.md", text)};
   Outcome outcome;
   const double seconds = seconds_of(checking, outcome);
-  CHECK(outcome.out == "1 file, 500 values, 0 blocks: all current\n");
+  CHECK(outcome.out.starts_with("1 file, 500 values, 0 blocks: all current; "));
   CHECK(seconds < 1.0);
 }
 

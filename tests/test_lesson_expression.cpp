@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "lesson/pattern.hpp"
 #include "lesson/value.hpp"
+#include "scenario/json_reader.hpp"
 
 using namespace hbmscope;
 using namespace hbmscope::lesson;
@@ -19,13 +20,17 @@ class SomeNames : public Names {
   SomeNames() {
     result_ = nlohmann::ordered_json::parse(R"({
       "shape": {"seqlen_q": 8192, "live_pairs": 9007199254740993},
-      "gpu": {"hbm_bandwidth_bytes_per_s": 3.35e12, "peak_flop_per_s": {"fp16": 989.4e12}, "peak_source": "a data sheet"},
+      "gpu": {"hbm_bandwidth_bytes_per_s": 3.35e12, "peak_flop_per_s": {"fp16": 989.4e12, "fp8": null}, "peak_reason": "no fp8", "peak_source": "a data sheet"},
       "traffic": [{"boundary": "l2_hbm", "total_bytes": 8421376}, {"boundary": "sm_l2", "total_bytes": 272662528}],
       "time": {"predicted_s": 3.87e-05, "measured_median_s": null},
       "flops": {"matmul": 34359738368, "exp": 67108864},
       "roofline": {"intensity_flop_per_byte": 4080.0},
       "roof": {"unit": "byte_per_s", "rate": 4.0e12, "spread": 0.01},
       "file": {"l2_bytes": {"value": 62914560, "source": "s1"}, "num_sms": {"value": 132}},
+      "paper": {"reduction_bytes": 5.0, "reduction_bytes_with_init": 5.1},
+      "read": {"counted_bytes": 12, "counted_over_predicted": 1.5},
+      "values": {"S1-01": {"total_bytes": 7}, "a b": {"unit": "byte_per_s", "rate": 2.0}},
+      "unknown": {"predicted_s": null, "predicted_reason": "no peak for fp64"},
       "peers": [{"tflops": 262.8}, {"tflops": 100.0}],
       "good": true
     })");
@@ -33,6 +38,7 @@ class SomeNames : public Names {
     values_["peak"] = JsonPlace{&result_["gpu"]["peak_flop_per_s"], {"gpu", "peak_flop_per_s"}};
     values_["N"] = Quantity::whole(8192);
     values_["e"] = Quantity::whole(2, {1, 0, 0});
+    values_["v"] = JsonPlace{&result_["values"], {"values"}};
     values_["word"] = std::string("flash");
   }
   const Value& find(std::string_view name) override {
@@ -150,10 +156,41 @@ TEST_CASE("a key of a result says the unit of its number") {
   CHECK(number("r.roof.rate").dimension() == Dimension{1, 0, -1});
   CHECK(number("r.file.l2_bytes.value").dimension() == Dimension{1, 0, 0});
   CHECK(shown("r.peers[0].tflops", "0.0 TFLOP/s") == "262.8 TFLOP/s");
-  for (const char* plain : {"r.shape.seqlen_q", "r.flops.exp", "r.roof.spread", "r.file.num_sms.value"}) {
+  CHECK(number("r.read.counted_bytes").dimension() == Dimension{1, 0, 0});
+  CHECK(number("r.values[\"a b\"].rate").dimension() == Dimension{1, 0, -1});
+  CHECK(number("r.values[\"a b\"][\"rate\"]").dimension() == Dimension{1, 0, -1});
+  for (const char* plain :
+       {"r.paper.reduction_bytes", "r.paper.reduction_bytes_with_init", "r.read.counted_over_predicted",
+        "r.shape.seqlen_q", "r.flops.exp", "r.roof.spread", "r.file.num_sms.value"}) {
     CAPTURE(plain);
     CHECK(number(plain).dimension().plain());
   }
+}
+
+TEST_CASE("what a schema calls a ratio has no unit, whatever its key ends in, and counts of bytes have theirs") {
+  std::size_t ratios = 0, counts = 0;
+  const auto visit = [&](const auto& self, const nlohmann::json& schema) -> void {
+    if (!schema.is_structured()) return;
+    for (const auto& [key, member] : schema.items()) {
+      self(self, member);
+      if (!member.is_object() || !member.contains("$ref")) continue;
+      const std::string described = member.value("description", ""), type = member["$ref"];
+      CAPTURE(key);
+      if (described.starts_with("A ratio")) {
+        CHECK(unit_of_keys({"total_bytes", key}).dimension.plain());
+        ++ratios;
+      } else if (key.ends_with("_bytes") && type.find("count") != std::string::npos) {
+        CHECK(unit_of_keys({key}).dimension == Dimension{1, 0, 0});
+        ++counts;
+      }
+    }
+  };
+  for (const char* name : {"run", "profile"}) {
+    const std::string path = std::string(HBMSCOPE_SOURCE_DIR) + "/docs/schema/" + name + ".schema.json";
+    visit(visit, nlohmann::json(read_json_file(path)));
+  }
+  CHECK(ratios >= 4);
+  CHECK(counts >= 20);
 }
 
 TEST_CASE("paths") {
@@ -163,7 +200,12 @@ TEST_CASE("paths") {
   CHECK(complains("r.traffic[boundary=l3].total_bytes", "no element of r.traffic has boundary=l3"));
   CHECK(complains("r.shape.seqlen", "r.shape has no key \"seqlen\""));
   CHECK(complains("r.shape", "an object"));
-  CHECK(complains("r.time.measured_median_s", "null"));
+  CHECK(complains("r.time.measured_median_s", "the value is null / the result does not know it"));
+  CHECK(complains("r.gpu.peak_flop_per_s.fp8 / 2", "this is null (no fp8) / "));
+  CHECK(complains("r.unknown.predicted_s", "the value is null (no peak for fp64) / "));
+  CHECK(complains("r.unknown.predicted_s * 2", "this is null (no peak for fp64) / "));
+  CHECK(shown("v[\"S1-01\"].total_bytes + r.values[\"S1-01\"].total_bytes", "0 B") == "14 B");
+  CHECK(complains("v.S1-01.total_bytes", "stands in quotes: v[\"S1-01\"]"));
   CHECK(complains("r.traffic * 2", "a list"));
   CHECK(complains("N.x", "nothing within"));
   CHECK(complains("r.", "key is missing"));
@@ -207,9 +249,18 @@ TEST_CASE("a pattern shows how a value is written") {
   CHECK(shown("0.00032", "0.0e0") == "3.2e-04");
   CHECK(shown("64k", "0k") == "64k");
   CHECK(shown("8192 * 8192", "0.0 million") == "67.1 million");
-  CHECK(shown("0 - 0.2", "0") == "0");
   CHECK(shown("0 - 0.2", "0.0") == "-0.2");
   CHECK(shown("537 MB", "0.0 GiB") == "0.5 GiB");
+}
+
+TEST_CASE("a value that is not 0 is never written as 0") {
+  CHECK(shown("0 B", "0 MB") == "0 MB");
+  CHECK(shown("1 - 1", "0.0 %") == "0.0 %");
+  CHECK(shown("0.6", "0") == "1");
+  CHECK(complains("8 kB", "would be written as \"0 MB\" / take a smaller unit, or more decimals", "0 MB"));
+  CHECK(complains("0 - 0.2", "would be written as \"-0\" / write more decimals", "0"));
+  CHECK(complains("0.0004", "\"0.0 %\"", "0.0 %"));
+  CHECK(complains("3", "\"0k\"", "0k"));
 }
 
 TEST_CASE("auto writes as reports do") {

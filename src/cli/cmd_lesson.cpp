@@ -108,29 +108,54 @@ void add_number_differences(const Options& o, const std::vector<lesson::Source>&
   }
 }
 
-/// The numbers of these files anew, and those of others as they were as long as the others are there.
-void write_numbers(const Options& o, const std::vector<lesson::Source>& sources, const std::vector<Checked>& all) {
+/// Numbers of these files that only a list would hold.
+std::size_t numbers_in(const std::vector<lesson::Source>& sources, const std::vector<Checked>& all) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < sources.size(); ++i) count += lesson::numbers_of(sources[i].text, all[i].computed).size();
+  return count;
+}
+
+/// The numbers of these files anew, and those of others as they were as long as the others are there. Says what it
+/// wrote.
+std::string write_numbers(const Options& o, const std::vector<lesson::Source>& sources,
+                          const std::vector<Checked>& all) {
   lesson::NumberList list, before;
-  if (fs::exists(o.numbers)) before = lesson::parse_number_list(read_text_file(o.numbers), o.numbers);
+  const bool is_new = !fs::exists(o.numbers);
+  if (!is_new) before = lesson::parse_number_list(read_text_file(o.numbers), o.numbers);
   const fs::path base = fs::absolute(o.numbers).parent_path();
   for (auto& [file, words] : before) {
     if (fs::exists(base / file)) list[file] = words;
   }
+  std::size_t recorded = 0, changed = 0;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (all[i].problems.empty())
-      list[name_in_list(sources[i].file, o.numbers)] = lesson::numbers_of(sources[i].text, all[i].computed);
+    if (!all[i].problems.empty()) continue;
+    const std::string name = name_in_list(sources[i].file, o.numbers);
+    std::vector<lesson::NumberWord> words = lesson::numbers_of(sources[i].text, all[i].computed);
+    recorded += words.size();
+    changed += lesson::compare_numbers(words, before[name]).size();
+    list[name] = std::move(words);
   }
   write_result(o.numbers, lesson::number_list_text(list));
+  return fmt::format("numbers: {} recorded, {}\n", recorded, is_new ? "all new" : fmt::format("{} changed", changed));
 }
 
 // ---- commands
 // ---------------------------------------------------------------------------------------------------------
 
-std::string hint_to_build(const Options& o) {
+/// What `build` would do about these differences.
+std::string hint_to_build(const Options& o, const std::vector<Checked>& all) {
   std::string command = "hbmscope lesson build";
   if (!o.numbers.empty()) command += " --numbers " + o.numbers;
   for (const std::string& path : o.paths) command += " " + path;
-  return command + " writes what is computed, if that is right";
+  bool recorded = false, computed = false;
+  for (const Checked& one : all) {
+    for (const lesson::Difference& d : one.differences) (d.recorded ? recorded : computed) = true;
+  }
+  const char* does = " writes what is computed, if that is right";
+  if (recorded) does = " records the numbers as they are written, if they are right";
+  if (recorded && computed)
+    does = " writes what is computed and records the other numbers as they are written, if both are right";
+  return command + does;
 }
 
 /// Errors before differences: what a file says cannot be judged until it can be read.
@@ -158,10 +183,17 @@ void check(const Options& o, const std::vector<std::string>& argv) {
   if (o.json != "-") {
     std::string text;
     for (const Checked& one : all) text += lesson::finding_lines(one);
-    if (text.empty()) text = lesson::in_words(counts) + ": all current\n";
+    if (text.empty()) {
+      text = lesson::in_words(counts) + ": all current";
+      const std::size_t others = o.numbers.empty() ? numbers_in(sources, all) : 0;
+      if (others > 0)
+        text += fmt::format("; {} {} not checked without --numbers", lesson::counted(others, "other number"),
+                            others == 1 ? "is" : "are");
+      text += "\n";
+    }
     write_stdout(text);
   }
-  fail_where_needed(counts, hint_to_build(o));
+  fail_where_needed(counts, hint_to_build(o, all));
 }
 
 void build(const Options& o, const std::vector<std::string>& argv) {
@@ -181,12 +213,12 @@ void build(const Options& o, const std::vector<std::string>& argv) {
     all[i].differences.clear();
     ++changed;
   }
-  if (!o.numbers.empty()) write_numbers(o, sources, lesson::check(sources, results));
+  const std::string recorded = o.numbers.empty() ? "" : write_numbers(o, sources, lesson::check(sources, results));
   for (Checked& one : all) one.differences.clear();  // of files with errors, which stay as they are
   all.insert(all.end(), unread.begin(), unread.end());
   for (const Checked& one : all) text += lesson::finding_lines(one);
   const lesson::Counts counts = lesson::count(all);
-  write_stdout(text + fmt::format("{}: {} changed\n", lesson::in_words(counts), changed));
+  write_stdout(text + fmt::format("{}: {} changed\n", lesson::in_words(counts), changed) + recorded);
   fail_where_needed(counts, "");
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -18,21 +19,31 @@ constexpr int kMostNested = 64;  ///< parentheses, signs and powers in one anoth
 // ---- values of a result
 // ---------------------------------------------------------------------------------------------
 
-/// The keys of ".a[b=c].d": those of the path itself, not of its conditions.
-void append_keys(std::string_view steps, std::vector<std::string>& keys) {
-  int depth = 0;
-  bool in_key = false;
-  for (const char c : steps) {
-    if (c == '[') ++depth;
-    if (c == ']') --depth;
-    if (depth > 0 || c == ']' || c == '.') {
-      in_key = false;
-      continue;
+/// Appends the keys of ".a[b=c]["d"]": those of the path itself, not of its conditions. Returns where the last step
+/// begins if it is a key, and the end if it is the place in a list.
+std::size_t append_keys(std::string_view steps, std::vector<std::string>& keys) {
+  std::size_t last = steps.size();
+  for (std::size_t at = 0; at < steps.size();) {
+    const std::size_t begin = at;
+    if (const auto quoted = quoted_key(steps.substr(at))) {
+      keys.emplace_back(*quoted);
+      at += quoted->size() + 4;
+      last = begin;
+    } else if (steps[at] == '.') {
+      at = std::min(steps.find_first_of(".[", at + 1), steps.size());
+      keys.emplace_back(steps.substr(begin + 1, at - begin - 1));
+      last = begin;
+    } else {
+      int depth = 0;
+      do {
+        if (steps[at] == '[') ++depth;
+        if (steps[at] == ']') --depth;
+        ++at;
+      } while (depth > 0 && at < steps.size());
+      last = steps.size();
     }
-    if (!in_key) keys.emplace_back();
-    in_key = true;
-    keys.back() += c;
   }
+  return last;
 }
 
 /// A word such as "byte_per_s" that stands beside a number as its "unit".
@@ -52,20 +63,33 @@ Quantity number_of(const Json& json, const Unit& unit) {
   return Quantity::nearest(json.get<double>(), unit.dimension) * unit.size;
 }
 
+/// Why what stands at `steps` is null: as its object says, or the object around it, for one of the numbers in it.
+std::string reason_at(const JsonPlace& place, std::string_view name, std::string_view steps) {
+  std::string reason;
+  for (int level = 0; level < 2 && reason.empty() && !steps.empty(); ++level) {
+    std::vector<std::string> keys;
+    const std::size_t last = append_keys(steps, keys);
+    if (last == steps.size()) break;
+    steps = steps.substr(0, last);
+    reason = reason_of_null(steps.empty() ? *place.json : at_steps(*place.json, name, steps), keys.back());
+  }
+  return reason;
+}
+
 /// What stands at `steps`, which begin with '.' or '[', below `place`, which the lesson calls `name`.
 Value follow(const JsonPlace& place, std::string_view name, std::string_view steps) {
   const Json& found = at_steps(*place.json, name, steps);
   std::vector<std::string> keys = place.keys;
-  append_keys(steps, keys);
+  const std::size_t last = append_keys(steps, keys);
+  const Json* parent = nullptr;
+  if (last < steps.size()) parent = last == 0 ? place.json : &at_steps(*place.json, name, steps.substr(0, last));
   if (found.is_string()) return found.get<std::string>();
   if (found.is_boolean()) return std::string(found.get<bool>() ? "true" : "false");
-  if (!found.is_number()) return JsonPlace{&found, std::move(keys)};
-  const std::size_t last = steps.rfind('.');
-  std::optional<Unit> unit;
-  if (last != std::string_view::npos && !steps.ends_with(']')) {
-    const Json& parent = last == 0 ? *place.json : at_steps(*place.json, name, steps.substr(0, last));
-    unit = unit_beside(&parent, keys.back());
+  if (!found.is_number()) {
+    std::string reason = found.is_null() ? reason_at(place, name, steps) : "";
+    return JsonPlace{&found, std::move(keys), std::move(reason)};
   }
+  const auto unit = parent == nullptr ? std::nullopt : unit_beside(parent, keys.back());
   return number_of(found, unit ? *unit : unit_of_keys(keys));
 }
 
@@ -112,8 +136,7 @@ class Parser {
 
   static Quantity quantity(Value value) {
     if (auto* q = std::get_if<Quantity>(&value)) return *q;
-    fail("a number is needed, and this is " + kind_of(value),
-         std::holds_alternative<JsonPlace>(value) ? "name a number within it" : "take a number");
+    fail("a number is needed, and this is " + kind_of(value), hint_instead_of(value));
   }
 
   Value sum() {
@@ -256,14 +279,17 @@ class Parser {
     const Value& value = names_.find(name);
     if (steps.empty()) return value;
     const auto* place = std::get_if<JsonPlace>(&value);
-    if (place == nullptr) fail(in_quotes(name) + " is " + kind_of(value) + " and has nothing within", "end it there");
+    if (place == nullptr || place->json->is_null())
+      fail(in_quotes(name) + " is " + kind_of(value) + " and has nothing within", "end it there");
     return follow(*place, name, steps);
   }
 
-  /// Over ".key" and "[...]", as far as they go.
+  /// Over ".key", "["key"]" and "[...]", as far as they go.
   void skip_steps() {
     while (true) {
-      if (peek() == '[') {
+      if (const auto quoted = quoted_key(rest())) {
+        at_ += quoted->size() + 4;
+      } else if (peek() == '[') {
         int depth = 0;
         const std::size_t opened = at_;
         do {
@@ -331,8 +357,18 @@ std::string kind_of(const Value& value) {
     return q->dimension().plain() ? "a plain number" : "in " + name(q->dimension());
   if (std::holds_alternative<std::string>(value)) return "a text";
   const Json& json = *std::get<JsonPlace>(value).json;
-  if (json.is_null()) return "null: nobody knows it, and its reason stands beside it";
+  if (json.is_null()) {
+    const std::string& reason = std::get<JsonPlace>(value).null_reason;
+    return reason.empty() ? "null" : "null (" + reason + ")";
+  }
   return json.is_array() ? "a list" : "an object";
+}
+
+std::string hint_instead_of(const Value& value) {
+  const auto* place = std::get_if<JsonPlace>(&value);
+  if (place == nullptr) return "take a number";
+  if (place->json->is_null()) return "the result does not know it: take another value, shape or engine";
+  return "name a number within it";
 }
 
 }  // namespace hbmscope::lesson

@@ -47,6 +47,7 @@ Counts count(std::span<const Checked> all) {
   for (const Checked& one : all) {
     c.values += one.values;
     c.blocks += one.blocks;
+    c.other_consoles += one.other_consoles;
     c.differences += one.differences.size();
     c.problems += one.problems.size();
   }
@@ -54,7 +55,9 @@ Counts count(std::span<const Checked> all) {
 }
 
 std::string in_words(const Counts& c) {
-  return counted(c.files, "file") + ", " + counted(c.values, "value") + ", " + counted(c.blocks, "block");
+  return counted(c.files, "file") + ", " + counted(c.values, "value") + ", " + counted(c.blocks, "block") +
+         (c.other_consoles == 0 ? ""
+                                : ", " + counted(c.other_consoles, "console block") + " of other programs left alone");
 }
 
 std::string finding_lines(const Checked& checked) {
@@ -81,6 +84,7 @@ nlohmann::ordered_json findings_to_json(std::span<const Checked> all, const std:
   const Counts total = count(all);
   out["values"] = total.values;
   out["blocks"] = total.blocks;
+  out["other_console_blocks"] = total.other_consoles;
   out["files"] = Json::array();
   for (const Checked& one : all) {
     Json differences = Json::array(), errors = Json::array();

@@ -9,12 +9,12 @@
 namespace hbmscope::lesson {
 
 struct Counts {
-  std::size_t files = 0, values = 0, blocks = 0, differences = 0, problems = 0;
+  std::size_t files = 0, values = 0, blocks = 0, other_consoles = 0, differences = 0, problems = 0;
 };
 Counts count(std::span<const Checked> all);
 /// "1 file", "2 files"
 std::string counted(std::size_t number, std::string_view one);
-/// "12 files, 81 values, 9 blocks"
+/// "12 files, 81 values, 9 blocks, 1 console block of other programs left alone"
 std::string in_words(const Counts& counts);
 
 /// A line for each error and each difference, in the order of the file:

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "lesson/console_block.hpp"
 #include "lesson/markdown.hpp"
 #include "lesson/pattern.hpp"
 
@@ -18,6 +19,7 @@ class FileCheck {
       : source_(source), scan_(scan(source.text)), results_(results), names_(results, source.folder) {
     checked_.file = source.file;
     checked_.problems = scan_.problems;
+    checked_.other_consoles = scan_.other_consoles;
   }
 
   /// The commands of the file, as far as they can be told before any has run: texts are defined without running one.
@@ -33,7 +35,7 @@ class FileCheck {
     };
     for (const Item& item : scan_.items) {
       if (const auto* definition = std::get_if<Definition>(&item)) {
-        const std::string_view text = definition->text;
+        const std::string_view text = definition->text;  // empty where it was refused
         if (text.starts_with('"')) attempt([&] { texts.add(*definition); });
         if (text.starts_with('$')) attempt([&] { commands.push_back(with_json(texts.command(text.substr(1)))); });
       } else if (const auto* block = std::get_if<ConsoleBlock>(&item)) {
@@ -182,7 +184,7 @@ std::vector<std::string> shown_lines(const ConsoleBlock& block, const CommandOut
   }
   while (!lines.empty() && is_blank(lines.back())) lines.pop_back();
   for (const std::string& line : lines) {
-    if (line.starts_with("$ ") || closes(line, block.fence))
+    if (begins_command(line) || closes(line, block.fence))
       throw Error(ErrorKind::data, "the output's line " + in_quotes(line) + " would end the block or begin a command",
                   "open the block with a longer fence, or show less with head=");
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "lesson/command.hpp"
 #include "lesson/scan.hpp"
 #include "lesson/value.hpp"
@@ -39,6 +40,7 @@ struct Checked {
   std::string file;
   std::size_t values = 0;
   std::size_t blocks = 0;
+  std::size_t other_consoles = 0;  ///< console blocks of other programs, which are left alone
   std::vector<Difference> differences;
   std::vector<Problem> problems;          ///< in the order of their lines
   std::vector<Replacement> replacements;  ///< that make it what it should be, in rising order
@@ -47,6 +49,11 @@ struct Checked {
 
 /// The file as it should be. Not to be called where there are problems: what they left out would stay as it was.
 std::string rebuilt(std::string_view text, const Checked& checked);
+
+/// A command did not come to its own end.
+struct CommandStopped : Error {
+  using Error::Error;
+};
 
 /// Results of commands and files, each got once.
 class Results {

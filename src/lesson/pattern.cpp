@@ -83,6 +83,7 @@ std::string grouped(std::string digits) {
   return digits;
 }
 
+/// `value` in the pattern's unit.
 std::string digits_of(const Quantity& value, const Pattern& p) {
   std::string digits;
   if (p.exponent) {
@@ -92,7 +93,11 @@ std::string digits_of(const Quantity& value, const Pattern& p) {
     if (p.decimals > 0) digits += "." + std::string(static_cast<std::size_t>(p.decimals), '0');
   } else {
     digits = fmt::format("{:.{}f}", value.real(), p.decimals);
-    if (digits.starts_with('-') && digits.find_first_of("123456789") == std::string::npos) digits.erase(0, 1);
+  }
+  if (value.real() != 0 && digits.find_first_of("123456789") == std::string::npos) {
+    throw Vanished(ErrorKind::data,
+                   "the value is not 0, and would be written as " + in_quotes(digits + std::string(p.unit)),
+                   p.unit.empty() ? "write more decimals" : "take a smaller unit, or more decimals");
   }
   return p.grouped ? grouped(std::move(digits)) : digits;
 }
@@ -141,7 +146,7 @@ std::string written(const Value& value, std::string_view pattern) {
     return *text;
   }
   const auto* number = std::get_if<Quantity>(&value);
-  if (number == nullptr) fail("the value is " + kind_of(value), "name a number or a text within it");
+  if (number == nullptr) fail("the value is " + kind_of(value), hint_instead_of(value));
   if (pattern == "text")
     fail("the value is a number, and the pattern shows a text", "write it as auto, or as a pattern such as 0.0 MB");
   if (pattern == "auto" || pattern == "auto binary") return automatic(*number, pattern != "auto");

@@ -86,7 +86,13 @@ std::optional<Dimension> word_dimension(std::string_view word) {
   return std::nullopt;
 }
 
+/// A quotient of two counts of one unit, whatever its name ends in: "reduction_bytes", "counted_over_predicted".
+bool is_ratio(std::string_view key) {
+  return key.starts_with("reduction_") || key.find("_over_") != std::string_view::npos;
+}
+
 std::optional<Unit> key_unit(std::string_view key) {
+  if (is_ratio(key)) return Unit{{}, Quantity::whole(1)};
   // Keys of older standing that name no unit. Those of `batch` are bytes by tensor.
   constexpr std::array<std::pair<std::string_view, Dimension>, 5> kKnown{{{"matmul", {0, 1, 0}},
                                                                           {"executed_matmul", {0, 1, 0}},

@@ -60,7 +60,8 @@ const CommandOutcome& Results::outcome(const Command& command) {
   prepare({&command, 1});
   const CommandOutcome& outcome = outcomes_.at(place_of(command));
   if (!outcome.failure.empty())
-    throw Error(ErrorKind::data, in_words(command) + ": " + outcome.failure, "take a smaller shape, or --engine model");
+    throw CommandStopped(ErrorKind::data, in_words(command) + ": " + outcome.failure,
+                         "take a smaller shape, or --engine model");
   return outcome;
 }
 
@@ -102,7 +103,11 @@ void Definitions::add(const Definition& definition) {
   Known known;
   known.line = definition.line;
   try {
-    known.value = value_of(definition.text);  // before the name is known: a definition cannot rest on itself
+    if (definition.refused) {
+      known.failed = true;
+    } else {
+      known.value = value_of(definition.text);  // before the name is known: a definition cannot rest on itself
+    }
   } catch (...) {
     known.failed = true;
     known_.emplace(definition.name, std::move(known));
@@ -117,7 +122,8 @@ const Value& Definitions::find(std::string_view name) {
     std::vector<std::string_view> names;
     for (const auto& [known, unused] : known_) names.emplace_back(known);
     throw Error(ErrorKind::data, "there is no name " + in_quotes(name) + " above this line",
-                names.empty() ? "define it: <!-- let " + std::string(name) + " = ... -->" : did_you_mean(name, names));
+                near_names(name, names).empty() ? "define it: <!-- let " + std::string(name) + " = ... -->"
+                                                : did_you_mean(name, names));
   }
   if (found->second.failed) throw DefinitionFailed{};
   return found->second.value;
@@ -125,6 +131,9 @@ const Value& Definitions::find(std::string_view name) {
 
 Value Definitions::value_of(std::string_view text) {
   if (text.empty()) throw Error(ErrorKind::data, "a definition without a value", "write NAME = VALUE");
+  if (starts_word(text, "hbmscope") || text.starts_with("./dev"))
+    throw Error(ErrorKind::data, "the command " + in_quotes(text) + " stands without its $",
+                "write $ before a command: NAME = $ hbmscope run --seqlen 8k");
   if (text[0] == '$') return JsonPlace{&results_.json(with_json(command(text.substr(1)))), {}};
   if (text.starts_with("file ")) {
     const std::string path(trimmed(text.substr(5)));

@@ -232,6 +232,7 @@ class Scanner {
       problem(line, in_quotes(text) + " is no definition", "write NAME = VALUE, such as N = 8192, one a line");
     } else if (is_reserved(name)) {
       problem(line, in_quotes(name) + " is a unit or a function and cannot be a name", "take another name");
+      result_.items.emplace_back(Definition{line, std::string(name), {}, true});
     } else {
       result_.items.emplace_back(Definition{line, std::string(name), std::string(trimmed(text.substr(equals + 1)))});
     }
@@ -279,6 +280,10 @@ class Scanner {
       problem(number, "the fence " + in_quotes(fence.run) + " is never closed",
               "write as many " + std::string(fence.run[0] == '`' ? "backticks" : "tildes") +
                   " on a line of their own; a fence around another needs more of them");
+    } else if (auto mistaken = mistaken_console(fence, lines, number)) {
+      result_.problems.push_back(std::move(*mistaken));
+    } else if (is_other_console(fence, lines)) {
+      ++result_.other_consoles;
     } else if (is_console(fence, lines)) {
       const std::string_view eol = between(opening.end, opening.next);
       auto block = read_console({number, container.continued, eol, fence}, lines, result_.problems);

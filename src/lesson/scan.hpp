@@ -28,6 +28,7 @@ struct Definition {
   std::size_t line = 0;
   std::string name;
   std::string text;
+  bool refused = false;  ///< is among the problems already; its name is known all the same
 };
 
 /// <!--= directive -->shown<!--/-->
@@ -41,7 +42,7 @@ struct InlineValue {
 /// A `$` line of a console block and what is shown of its output.
 struct ShownCommand {
   std::size_t line = 0;
-  std::string text;                     ///< without "$ ", continued lines joined
+  std::string text;                     ///< without "$" and blanks, continued lines joined
   Range whole;                          ///< its own lines
   std::size_t output_line = 0;          ///< of the first line of output
   Range output;                         ///< whole lines
@@ -72,6 +73,7 @@ struct Scan {
   std::vector<CoreMark> cores;
   std::vector<Range> comments;  ///< but for those of values
   std::vector<Problem> problems;
+  std::size_t other_consoles = 0;  ///< console blocks of other programs
 };
 
 /// Views in the result point into `text`. Linear in its length.

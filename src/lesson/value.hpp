@@ -13,6 +13,7 @@ namespace hbmscope::lesson {
 struct JsonPlace {
   const nlohmann::ordered_json* json = nullptr;
   std::vector<std::string> keys;  ///< by which it was reached; they may name the unit of what lies within
+  std::string null_reason = {};   ///< of a null, if the result tells why it is one
 };
 
 /// What a name of a lesson can stand for.
@@ -36,8 +37,10 @@ Value evaluate(std::string_view expression, Names& names);
 /// Is this the name of a function or a unit, which no definition may take?
 bool is_reserved(std::string_view name);
 
-/// "an object", "a list", "a text", "a number of bytes"
+/// "an object", "a list", "a text", "in B", "null (the CPU engine did not run)"
 std::string kind_of(const Value& value);
+/// What to write where such a value cannot stand.
+std::string hint_instead_of(const Value& value);
 
 constexpr bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
