@@ -229,6 +229,42 @@ TEST_CASE("explain lists its topics, fills in a shape, and knows what comes near
   }
 }
 
+TEST_CASE("an option that a topic cannot be computed with is told in one sentence") {
+  check_complaint(run_program({"explain", "scores", "--pass", "backward"}), 2,
+                  "explain scores: this topic is about the forward pass", "leave --pass out");
+  check_complaint(run_program({"explain", "roofline", "--dtype", "fp8", "--gpu", "t4"}), 2,
+                  "explain roofline: it cannot be computed with --dtype fp8 --gpu t4: this GPU has no matmul rate",
+                  "leave --dtype or --gpu out");
+  for (const char* topic : {"scores", "tiles", "blocks", "versions", "decode"}) {
+    const Outcome outcome = run_program({"explain", topic, "--pass", "backward"});
+    CAPTURE(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(!has(outcome.err, "algorithms["));
+    CHECK(!has(outcome.err, " is null"));
+  }
+}
+
+TEST_CASE("explain knows a topic by its lesson's name, and lessons of the reader's own") {
+  const Outcome by_topic = run_program({"explain", "scores"});
+  for (const char* name : {"01-size-of-s", "docs/lessons/01-size-of-s.md"})
+    CHECK(run_program({"explain", name}).out == by_topic.out);
+  const TemporaryFolder folder;
+  (void)folder.write("data.json", R"({"n": 7})");
+  const std::string file = folder.write(
+      "mine.md",
+      "# Mine\n<!-- let\n  shape = \"--seqlen 4k\"\n  r = $ hbmscope run @shape --engine model\n  d = file "
+      "data.json\n-->\n<!-- core one -->\nN <!--= r.shape.seqlen_q as 0,000 -->?<!--/-->, n <!--= d.n as 0 "
+      "-->?<!--/-->.\n<!-- /core -->\n");
+  CHECK(run_program({"explain", "one", "--lesson", file}).out == "Mine\n\nN 4,096, n 7.\n");
+  CHECK(run_program({"explain", "--lesson", file, "--seqlen", "32k"}).out == "Mine\n\nN 32,768, n 7.\n");
+  check_complaint(run_program({"explain", "scores", "--lesson", file}), 2, "there is no topic \"scores\"", "one");
+  check_complaint(run_program({"explain", "--lesson", folder.file("none.md")}), 3, "none.md");
+  check_complaint(run_program({"explain", "--lesson", folder.write("b.md", "x\n")}), 3, "has no core", "core TOPIC");
+  check_complaint(run_program({"explain", "--lesson", folder.write("c.md", "x\n\n<!-- core a -->\n")}), 3,
+                  "c.md:3: the core \"a\" has no end");
+  check_complaint(run_program({"explain", "--seqlen", "8k"}), 2, "a shape without a topic");
+}
+
 TEST_CASE("lesson list shows titles and topics, of what is built in or of a folder") {
   const Outcome built_in = run_program({"lesson", "list"});
   CHECK(built_in.code == 0);

@@ -59,6 +59,50 @@ TEST_CASE("a shape that cannot be is an error, as is one for a core that has non
                        "explain scores: this text has no shape to fill in", Error);
 }
 
+TEST_CASE("what a core cannot be computed with is named, not the lesson's line") {
+  const auto said = [](FakeRunner& runner, const std::vector<ShapeOption>& options) {
+    try {
+      return core(kText, runner, options);
+    } catch (const Error& error) {
+      CHECK(error.kind() == (options.empty() ? ErrorKind::data : ErrorKind::usage));
+      return std::string(error.what()) + " / " + error.hint();
+    }
+  };
+  FakeRunner one = runner_with("--causal --heads 2", 8192);
+  const std::string both = "--causal --heads 2 --dtype fp32";
+  one.says["run --seqlen 8k --causal --heads 2 --json -"] =
+      runner_with("--seqlen 8k --causal", 8192).says["run --seqlen 8k --causal --json -"];
+  one.says["softmax --seqlen 8k --causal --heads 2"] = {0, "out\n", "", ""};
+  one.says["run --seqlen 8k " + both + " --json -"] = {
+      0, R"({"shape": {"seqlen_q": 1}, "total_bytes": null, "reason": "no peak"})", "", ""};
+  CHECK(said(one, {{"--heads", {"2"}}, {"--dtype", {"fp32"}}}) ==
+        "explain scores: it cannot be computed with --dtype fp32: no peak / leave --dtype out");
+  FakeRunner none;
+  CHECK(
+      said(none, {{"--pass", {"backward"}}, {"--heads", {"2"}}}) ==
+      "explain scores: it cannot be computed with --pass backward --heads 2: no such thing / leave --pass and --heads "
+      "out");
+  FakeRunner pass = runner_with("--seqlen 8k --causal", 8192);
+  CHECK(said(pass, {{"--pass", {"backward"}}}) ==
+        "explain scores: this topic is about the forward pass / leave --pass out");
+  FakeRunner without;
+  CHECK(said(without, {}).find("no such thing") != std::string::npos);
+}
+
+TEST_CASE("a shape that takes too long is told with one that does not") {
+  FakeRunner runner;
+  runner.says["run --causal --seqlen 1M --json -"] = {0, "", "", "took longer than 60 s"};
+  CHECK_THROWS_WITH_AS(core(kText, runner, {{"--seqlen", {"1M"}}}),
+                       "explain scores: this shape takes too long to compute", lesson::CommandStopped);
+  CHECK(runner.asked.size() == 1);
+}
+
+TEST_CASE("a pattern that is too coarse for a reader's value gives way") {
+  FakeRunner runner;
+  const std::string coarse = "# Scores\n<!-- core scores -->\nx <!--= 8 kB as 0 MB --><!--/-->\n<!-- /core -->\n";
+  CHECK(core(coarse, runner, {}) == "\nx 8.00\xC2\xA0kB\n");
+}
+
 TEST_CASE("the reader's options take the place of the lesson's, and of those that follow them") {
   const auto with = [](std::vector<ShapeOption> options) {
     return lesson::shape_with("--seqlen-q 1 --seqlen 8k --heads 32 --kv-heads 8 --gpu 'H100 SXM' --causal", options);

@@ -185,6 +185,7 @@ class ProgramRunner : public lesson::CommandRunner {
       for (; next < commands.size() && running.size() < at_a_time; ++next)
         running.push_back(std::make_unique<Process>(commands[next], next, program_, environment_));
       wait_for_output(running);
+      if (limits_.waiting) limits_.waiting();
       for (auto& process : running) {
         process->check_time(limits_);
         if (process->done()) outcomes[process->index()] = process->finish();
@@ -222,7 +223,7 @@ std::string path_of_this_program(const std::string& argv0) {
 }
 
 std::unique_ptr<lesson::CommandRunner> program_runner(const std::string& program, RunnerLimits limits) {
-  return std::make_unique<ProgramRunner>(program, limits);
+  return std::make_unique<ProgramRunner>(program, std::move(limits));
 }
 
 }  // namespace hbmscope

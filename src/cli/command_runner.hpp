@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,7 @@ namespace hbmscope {
 struct RunnerLimits {
   std::chrono::seconds time{60};
   std::size_t output_bytes = std::size_t{16} << 20;
+  std::function<void()> waiting;  ///< called several times a second while commands run, if it is set
 };
 
 /// The file of the running program; `argv0` is how it was called, for systems without /proc.

@@ -31,7 +31,11 @@ void ProgressLine::at(double fraction) {
 }
 
 ProgressLine::~ProgressLine() {
-  if (!shown_) return;
+  clear();
+}
+
+void ProgressLine::clear() {
+  if (!shown_.exchange(false)) return;
   constexpr std::string_view kClear = "\r\x1b[K";
   (void)!::write(STDERR_FILENO, kClear.data(), kClear.size());
 }

@@ -17,6 +17,8 @@ class ProgressLine {
   void at(double fraction);
   /// What is being done now, of work that cannot tell how far it is.
   void doing(const std::string& what);
+  /// Takes the line away, before anything else is written to the terminal.
+  void clear();
 
  private:
   [[nodiscard]] bool late() const;

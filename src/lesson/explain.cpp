@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "lesson/markdown.hpp"
+#include "lesson/pattern.hpp"
 
 namespace hbmscope::lesson {
 namespace {
@@ -79,7 +82,7 @@ std::string unbroken(std::string_view text) {
 class Core {
  public:
   Core(const Topic& topic, std::span<const ShapeOption> of_reader, Results& results)
-      : topic_(topic), text_(topic.lesson->text), scan_(scan(text_)), results_(results), names_(results, "") {
+      : topic_(topic), text_(topic.lesson->text), scan_(scan(text_)), results_(results), names_(results, topic.folder) {
     inside_ = std::find_if(scan_.cores.begin(), scan_.cores.end(), [&](const CoreMark& c) {
                 return c.topic == topic.name;
               })->inside;
@@ -88,7 +91,7 @@ class Core {
       if (definition != nullptr && !shape_text(*definition).empty()) lessons_shape_ = shape_text(*definition);
     }
     if (lessons_shape_.empty() && !of_reader.empty())
-      throw Error(ErrorKind::usage, "explain " + topic.name + ": this text has no shape to fill in",
+      throw Error(ErrorKind::usage, said("this text has no shape to fill in"),
                   "leave " + of_reader.front().name + " out");
     if (!lessons_shape_.empty()) shape_ = shape_with(lessons_shape_, of_reader);
   }
@@ -97,8 +100,12 @@ class Core {
     try {
       define();
       pass_items();
-    } catch (const Error& error) {
-      throw Error(error.kind(), "explain " + topic_.name + ": " + error.what(), error.hint());
+    } catch (const CommandStopped& error) {
+      if (shape_.empty() || shape_ == shape_with(lessons_shape_, {})) throw;
+      throw CommandStopped(error.kind(), said("this shape takes too long to compute"),
+                           "take a smaller one, such as the lesson's own: " + lessons_shape_);
+    } catch (const DefinitionFailed&) {
+      throw Error(ErrorKind::data, said("a name that it needs is defined wrongly"), "hbmscope lesson check says where");
     }
     remove_comments();
     std::sort(replacements_.begin(), replacements_.end(),
@@ -114,6 +121,9 @@ class Core {
     out += text_.substr(at, inside_.end > at ? inside_.end - at : 0);
     return out;
   }
+
+  [[nodiscard]] std::string said(const std::string& what) const { return "explain " + topic_.name + ": " + what; }
+  [[nodiscard]] const std::string& lessons_shape() const { return lessons_shape_; }
 
  private:
   [[nodiscard]] bool is_inside(Range range) const { return range.begin >= inside_.begin && range.end <= inside_.end; }
@@ -139,10 +149,19 @@ class Core {
     }
   }
 
+  /// A lesson's pattern may be too coarse for a reader's shape.
+  std::string text_of(std::string_view directive) {
+    try {
+      return computed_text(directive, names_);
+    } catch (const Vanished&) {
+      return written(evaluate(value_parts(directive).expression, names_), "auto");
+    }
+  }
+
   void pass_items() {
     for (const Item& item : scan_.items) {
       if (const auto* value = std::get_if<InlineValue>(&item); value != nullptr && is_inside(value->whole))
-        replacements_.push_back({value->whole, unbroken(computed_text(value->directive, names_))});
+        replacements_.push_back({value->whole, unbroken(text_of(value->directive))});
       const auto* block = std::get_if<ConsoleBlock>(&item);
       if (block == nullptr) continue;
       for (const ShownCommand& shown : block->commands) {
@@ -157,7 +176,7 @@ class Core {
     const std::size_t at = lessons_shape_.empty() ? std::string::npos : command.find(lessons_shape_);
     if (at != std::string::npos) command.replace(at, lessons_shape_.size(), shape_);
     std::string text = block.prefix + "$ " + command + "\n";
-    for (const std::string& line : shown_lines(block, results_.outcome(parse_command(command, ""))))
+    for (const std::string& line : shown_lines(block, results_.outcome(parse_command(command, topic_.folder))))
       text += block.prefix + line + "\n";
     replacements_.push_back({{shown.whole.begin, shown.output.end}, std::move(text)});
   }
@@ -183,6 +202,60 @@ class Core {
   std::string lessons_shape_, shape_;
   std::vector<Replacement> replacements_;
 };
+
+/// The core with these options; nothing, and why, where it cannot be computed.
+std::optional<std::string> attempt(const Topic& topic, std::span<const ShapeOption> options, Results& results,
+                                   std::string& why) {
+  try {
+    return Core(topic, options, results).for_reader();
+  } catch (const CommandStopped&) {
+    throw;
+  } catch (const Error& error) {
+    why = error.what();
+    return std::nullopt;
+  }
+}
+
+/// The reader's options that the core cannot be computed with.
+struct InTheWay {
+  std::vector<ShapeOption> options;
+  bool one_is_enough = false;  ///< to leave out any one of them helps; else all of them have to go
+};
+InTheWay in_the_way(const Topic& topic, std::span<const ShapeOption> of_reader, Results& results) {
+  InTheWay found;
+  std::string unused;
+  for (const ShapeOption& one : of_reader) {
+    std::vector<ShapeOption> others;
+    std::copy_if(of_reader.begin(), of_reader.end(), std::back_inserter(others),
+                 [&](const ShapeOption& o) { return o.name != one.name; });
+    if (attempt(topic, others, results, unused)) found.options.push_back(one);
+  }
+  found.one_is_enough = !found.options.empty();
+  if (!found.one_is_enough) found.options.assign(of_reader.begin(), of_reader.end());
+  return found;
+}
+
+/// Which pass a shape is of, in a reader's words.
+std::string pass_of(std::string_view shape) {
+  for (const ShapeOption& option : options_of(shape)) {
+    if (option.name != "--pass" || option.values.empty()) continue;
+    if (option.values[0] == "decode") return "decode";
+    if (option.values[0] == "both") return "the forward and the backward pass";
+    return "the " + option.values[0] + " pass";
+  }
+  return "the forward pass";
+}
+
+/// What the reader should know of why it cannot be computed: a null's reason, or what a command said.
+std::string reason_in(std::string_view why) {
+  const std::size_t null = why.find("null (");
+  if (null != std::string_view::npos && why.rfind(')') > null + 6)
+    return ": " + std::string(why.substr(null + 6, why.rfind(')') - null - 6));
+  constexpr std::string_view kEnded = ": ended with code ";
+  const std::size_t ended = why.find(kEnded);
+  const std::size_t said = ended == std::string_view::npos ? ended : why.find(": ", ended + kEnded.size());
+  return said == std::string_view::npos ? "" : std::string(why.substr(said));
+}
 
 }  // namespace
 
@@ -220,7 +293,24 @@ std::string shape_with(std::string_view of_lesson, std::span<const ShapeOption> 
 }
 
 std::string core_for(const Topic& topic, std::span<const ShapeOption> of_reader, Results& results) {
-  return Core(topic, of_reader, results).for_reader();
+  Core core(topic, of_reader, results);
+  if (of_reader.empty()) {
+    try {
+      return core.for_reader();
+    } catch (const Error& error) {  // of the lesson, for its author
+      throw Error(error.kind(), core.said(error.what()), error.hint());
+    }
+  }
+  std::string why;
+  if (auto text = attempt(topic, of_reader, results, why)) return *text;
+  const auto [wrong, one_is_enough] = in_the_way(topic, of_reader, results);
+  std::string names;
+  for (const ShapeOption& one : wrong) names += (names.empty() ? "" : one_is_enough ? " or " : " and ") + one.name;
+  const bool is_pass = wrong.size() == 1 && wrong[0].name == "--pass";
+  throw Error(ErrorKind::usage,
+              core.said(is_pass ? "this topic is about " + pass_of(core.lessons_shape())
+                                : "it cannot be computed with " + in_words(wrong) + reason_in(why)),
+              "leave " + names + " out");
 }
 
 }  // namespace hbmscope::lesson

@@ -14,6 +14,7 @@ struct Topic {
   std::string name;
   std::string title;  ///< the lesson's
   const EmbeddedFile* lesson = nullptr;
+  std::string folder = {};  ///< where its commands run; empty for the lessons that are built in
 };
 
 /// The text of the first heading, as it is written; empty if there is none.
@@ -32,7 +33,7 @@ struct ShapeOption {
 std::string shape_with(std::string_view of_lesson, std::span<const ShapeOption> of_reader);
 
 /// A core in Markdown: values and blocks computed for the reader's shape, without comments. Errors: the reader's
-/// options where the core has no shape (kind usage), or what a command says to them.
+/// options that it cannot be computed with (kind usage); without any, what is wrong with the lesson.
 std::string core_for(const Topic& topic, std::span<const ShapeOption> of_reader, Results& results);
 
 }  // namespace hbmscope::lesson
