@@ -54,7 +54,10 @@ TEST_CASE("the list is read as it was written, words around a number being for r
   const lesson::NumberList read = lesson::parse_number_list(text, "numbers.txt");
   REQUIRE(read.size() == 2);
   CHECK(lesson::compare_numbers(list["../README.md"], read.at("../README.md")).empty());
-  CHECK_THROWS_AS(lesson::parse_number_list("# a\n  12  x\n", "numbers.txt"), Error);
+  const std::string heading = text.substr(0, text.find('\n') + 1);
+  CHECK_THROWS_AS(lesson::parse_number_list(heading + "  12  x\n", "numbers.txt"), Error);
+  CHECK_THROWS_WITH_AS(lesson::parse_number_list("# My lesson\nvery precious 5\n", "lesson.md"),
+                       "lesson.md: is no list of numbers", Error);
 }
 
 TEST_CASE("a changed, a new and a missing number are told where they are, and nothing else") {

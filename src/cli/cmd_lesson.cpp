@@ -14,6 +14,7 @@
 #include "cli/help_format.hpp"
 #include "cli/lesson_values.hpp"
 #include "cli/output.hpp"
+#include "cli/targets.hpp"
 #include "core/error.hpp"
 #include "lesson/embedded_lessons.hpp"
 #include "lesson/explain.hpp"
@@ -51,6 +52,10 @@ void add_folder(const fs::path& folder, std::set<std::string>& files) {
       files.insert(at->path().lexically_normal().string());
   }
   if (error) cannot_read(folder.string(), error);
+  if (files.empty()) {
+    throw Error(ErrorKind::data, folder.string() + ": no Markdown file (*.md) in it",
+                "name the file, or the folder that holds it");
+  }
 }
 
 /// The files that paths stand for, each once, sorted.
@@ -62,7 +67,9 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
     if (error || !fs::exists(status))
       cannot_read(path, error ? error : std::make_error_code(std::errc::no_such_file_or_directory));
     if (fs::is_directory(status)) {
-      add_folder(path, files);
+      std::set<std::string> below;
+      add_folder(path, below);
+      files.merge(below);
     } else {
       files.insert(fs::path(path).lexically_normal().string());
     }
@@ -173,6 +180,7 @@ void check(const Options& o, const std::vector<std::string>& argv) {
   if (!o.json.empty()) check_result_path(o.json);
   std::vector<Checked> unread;
   const std::vector<lesson::Source> sources = sources_of(o, unread);
+  check_targets({o.json, {}, {}}, files_of(o.paths));
   const auto runner = program_runner(path_of_this_program(argv[0]));
   lesson::Results results(*runner);
   std::vector<Checked> all = lesson::check(sources, results);
@@ -200,6 +208,9 @@ void build(const Options& o, const std::vector<std::string>& argv) {
   check_result_path(o.numbers);
   std::vector<Checked> unread;
   std::vector<lesson::Source> sources = sources_of(o, unread);
+  if (!o.numbers.empty() && fs::exists(o.numbers)) {  // told before anything is written
+    lesson::parse_number_list(read_text_file(o.numbers), o.numbers);
+  }
   const auto runner = program_runner(path_of_this_program(argv[0]));
   lesson::Results results(*runner);
   std::vector<Checked> all = lesson::check(sources, results);

@@ -122,6 +122,11 @@ std::vector<NumberWord> numbers_of(std::string_view text, std::span<const Range>
 }
 
 NumberList parse_number_list(std::string_view text, const std::string& source) {
+  const std::string_view begin = kHeading.substr(0, kHeading.find(','));
+  if (!text.empty() && !text.starts_with(begin)) {
+    throw Error(ErrorKind::data, source + ": is no list of numbers",
+                "hbmscope lesson build --numbers FILE writes one; an existing FILE must be one");
+  }
   NumberList list;
   std::vector<NumberWord>* words = nullptr;
   std::size_t number = 0;
