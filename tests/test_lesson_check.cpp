@@ -104,6 +104,7 @@ TEST_CASE("what is wrong with a value or a definition is told with its line") {
   check_problem("<!-- let a = 1 -->\n<!-- let r = $ hbmscope run @a -->\n", 2, "is no text");
   check_problem("\n<!-- let r = $ hbmscope run --seqlen 0 -->\n", 2, "ended with code 2");
   check_problem("<!-- core a -->\n<!-- core b -->\n<!-- /core -->\n", 2, "inside the core");
+  check_problem("<!-- core a -->\n<!-- /core -->\n<!-- core a -->\n<!-- /core -->\n", 3, "there is a core");
   check_problem("\n<!-- core a -->\n", 2, "has no end");
   check_problem("\n<!-- /core -->\n", 2, "never began");
   check_problem("\n<!-- core Big Topic -->\n", 2, "is no topic");

@@ -99,12 +99,16 @@ TEST_CASE("a length may be written with k, M and G, which are steps of 1024") {
   CHECK(number("1.5k").real() == 1536);
   CHECK(number("2M").exact() == 2097152);
   CHECK(number("1G * 8").exact() == 8589934592);
+  CHECK(complains("1.7k", "a whole number, and this one is not"));
 }
 
 TEST_CASE("whole numbers stay exact beyond what a double holds") {
   CHECK(shown("r.shape.live_pairs", "0,000") == "9,007,199,254,740,993");
   CHECK(shown("2 ^ 62 + 1", "0") == "4611686018427387905");
-  CHECK(shown("(2 ^ 62 + 1) * 3 / 3", "0") != "");  // beyond 64 bits in between: no longer exact, no wrap either
+  // Beyond 64 bits in between: no longer exact, no wrap either, and no digits that nobody knows.
+  CHECK(shown("(2 ^ 62 + 1) * 3 / 3", "0.0e0") == "4.6e+18");
+  CHECK(complains("(2 ^ 62 + 1) * 3 / 3", "known to some 16 digits", "0"));
+  CHECK(complains("1e300", "known to some 16 digits", "0,000"));
   CHECK(number("2 ^ 63").real() == 9223372036854775808.0);
   CHECK_FALSE(number("2 ^ 63").exact().has_value());
   CHECK(number("7 / 2").real() == 3.5);

@@ -241,9 +241,14 @@ class Parser {
     if (attached.size() == 1) {
       const std::size_t step = std::string_view("kMG").find(attached[0] == 'K' ? 'k' : attached[0]);
       if (step != std::string_view::npos) {
+        const Quantity length = q * Quantity::whole(std::int64_t{1} << (10 * (step + 1)));
+        if (length.real() != std::floor(length.real())) {
+          fail("a length in steps of 1024 is a whole number, and this one is not",
+               "write it without " + std::string(attached));
+        }
         at_ = end;
         skip_blanks();
-        return q * Quantity::whole(std::int64_t{1} << (10 * (step + 1)));
+        return length;
       }
     }
     skip_blanks();

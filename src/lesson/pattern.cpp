@@ -92,6 +92,10 @@ std::string digits_of(const Quantity& value, const Pattern& p) {
     digits = fmt::format("{}", *value.exact());
     if (p.decimals > 0) digits += "." + std::string(static_cast<std::size_t>(p.decimals), '0');
   } else {
+    if (std::abs(value.real()) >= kTwo53) {
+      fail("the value is known to some 16 digits, and the pattern shows more",
+           "take a larger unit, or a pattern such as 0.0e0");
+    }
     digits = fmt::format("{:.{}f}", value.real(), p.decimals);
   }
   if (value.real() != 0 && digits.find_first_of("123456789") == std::string::npos) {

@@ -10,8 +10,6 @@
 namespace hbmscope::lesson {
 namespace {
 
-constexpr double kTwo53 = 9007199254740992.0;
-
 constexpr int kMostExponent = 1000;  ///< no unit has a larger one; keeps exponents far from overflow
 
 Dimension add(Dimension a, Dimension b, int sign) {

@@ -17,6 +17,9 @@ struct Dimension {
   [[nodiscard]] bool plain() const { return *this == Dimension{}; }
 };
 
+/// From here on a double no longer holds every whole number.
+inline constexpr double kTwo53 = 9007199254740992.0;
+
 /// "B/s", "FLOP/B", "B^2 s", or "a plain number".
 std::string name(Dimension dimension);
 

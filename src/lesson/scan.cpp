@@ -256,6 +256,9 @@ class Scanner {
       problem(line, "a core begins inside the core " + in_quotes(result_.cores.back().topic),
               "end that one first, with <!-- /core -->");
     } else {
+      const auto same = [&](const CoreMark& core) { return core.topic == topic; };
+      if (std::any_of(result_.cores.begin(), result_.cores.end(), same))
+        problem(line, "there is a core " + in_quotes(topic) + " already", "give it another topic");
       open_core_ = true;
       result_.cores.push_back({line, std::string(topic), {body.end + kClose.size(), 0}});
     }

@@ -66,7 +66,8 @@ TEST_CASE("on random shapes every kernel computes attention and counts the bytes
   for (const kernels::Pipeline* p : kernels::pipelines()) {
     CAPTURE(p->name);
     MESSAGE(std::string(p->name) << ": " << seen[p->name] << " shapes");
-    const bool everywhere = p->name != "naive_cublas" && (p->name != "flash_v3" || device->properties().compute_major == 9);
+    const bool everywhere =
+        p->name != "naive_cublas" && (p->name != "flash_v3" || device->properties().compute_major == 9);
     CHECK((seen[p->name] >= 250 || !everywhere));
   }
 }
