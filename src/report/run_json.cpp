@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/version.hpp"
+#include "report/run_document.hpp"
 #include "report/run_json_parts.hpp"
 #include "scenario/batch_line.hpp"
 
