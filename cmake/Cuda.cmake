@@ -79,3 +79,17 @@ function(hbmscope_add_cuda target)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:hbmscope_device>)
   target_link_libraries(${target} PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS})
 endfunction()
+
+# The kernels as a library with a C interface, for reports/peers.py; built when asked for by name.
+function(hbmscope_add_bridge)
+  if(NOT HBMSCOPE_CUDA_SOURCES)
+    return()
+  endif()
+  file(GLOB model_sources CONFIGURE_DEPENDS src/core/*.cpp src/model/*.cpp src/model/algorithms/*.cpp)
+  add_library(hbmscope_bridge SHARED EXCLUDE_FROM_ALL reports/bridge.cpp kernels/arguments.cpp ${HBMSCOPE_CUDA_SOURCES}
+                                                      ${model_sources})
+  target_compile_features(hbmscope_bridge PRIVATE cxx_std_20)
+  target_include_directories(hbmscope_bridge PRIVATE src ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(hbmscope_bridge PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+  target_link_libraries(hbmscope_bridge PRIVATE CUDA::cudart_static fmt::fmt Threads::Threads ${CMAKE_DL_LIBS})
+endfunction()

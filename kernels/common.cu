@@ -11,6 +11,15 @@ unsigned grid_of(std::int64_t ctas) {
   return static_cast<unsigned>(ctas);
 }
 
+std::int64_t num_sms() {
+  int device = 0, sms = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
+    check_launch("of any name");
+  }
+  return sms;
+}
+
 void check_launch(const char* what) {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return;

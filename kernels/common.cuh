@@ -24,6 +24,8 @@ constexpr __host__ __device__ std::int64_t ceil_div(std::int64_t a, std::int64_t
 
 /// A 1-D grid; throws beyond 2^31 - 1 CTAs.
 unsigned grid_of(std::int64_t ctas);
+/// SMs of the current device.
+std::int64_t num_sms();
 /// Throws for a launch that did not start; `what` names the kernel.
 void check_launch(const char* what);
 /// Raises a kernel's limit of dynamic SMEM above the default 48 KiB.
@@ -197,15 +199,14 @@ struct Place {
   int tile, head, batch;
 };
 __device__ inline Place place_of(const AttentionArgs& a, int tiles, unsigned number) {
-  const std::int64_t n = number, heads = std::int64_t{a.batch} * a.num_heads;
-  std::int64_t tile = n % tiles, batch_head = n / tiles;
-  if (a.order == CtaOrder::longest_first) tile = tiles - 1 - tile;
+  const unsigned in_head = tiles, num_heads = a.num_heads, heads = a.batch * num_heads;  // all below 2^31
+  unsigned tile = number % in_head, batch_head = number / in_head;
+  if (a.order == CtaOrder::longest_first) tile = in_head - 1 - tile;
   if (a.order == CtaOrder::longest_first_interleaved) {
-    tile = tiles - 1 - n / heads;
-    batch_head = n % heads;
+    tile = in_head - 1 - number / heads;
+    batch_head = number % heads;
   }
-  return {static_cast<int>(tile), static_cast<int>(batch_head % a.num_heads),
-          static_cast<int>(batch_head / a.num_heads)};
+  return {static_cast<int>(tile), static_cast<int>(batch_head % num_heads), static_cast<int>(batch_head / num_heads)};
 }
 /// That of this CTA of a 1-D grid.
 __device__ inline Place place_of_cta(const AttentionArgs& a, int tiles) {

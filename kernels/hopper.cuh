@@ -47,6 +47,16 @@ __device__ inline void wait_wgmma() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
+/// Has the compiler finish the arithmetic of these values here: it may otherwise do it after a wait that follows.
+template <int kBlocks>
+__device__ inline void finish_here(float (&x)[kBlocks][4]) {
+#pragma unroll
+  for (int n = 0; n < kBlocks; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(x[n][i])::"memory");
+  }
+}
+
 /// How operand B lies in SMEM: rows are columns of the product (K in Q K^T), or rows of the depth (V in P V).
 enum class OperandB { by_column, by_depth };
 
@@ -230,6 +240,20 @@ __device__ inline void grow_registers() {
 /// [bar] Barrier `id` (1 to 15) of `threads` threads: waits for all of them.
 __device__ inline void sync_named(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/// [bar.arrive] The same without waiting.
+__device__ inline void arrive_named(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+/// A word in SMEM that one thread leaves for others.
+__device__ inline void store_smem(std::uint32_t to, unsigned word) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+__device__ inline unsigned load_smem(std::uint32_t from) {
+  unsigned word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
+  return word;
 }
 
 }  // namespace hbmscope::kernels

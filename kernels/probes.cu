@@ -141,13 +141,6 @@ __global__ void __launch_bounds__(kThreads) exp2_kernel(float* means, std::int64
 
 constexpr int kExp2CtasPerSm = 2048 / kThreads;
 
-std::int64_t num_sms() {
-  int device = 0, sms = 1;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-  return sms;
-}
-
 }  // namespace
 
 void launch_mma_sync(const TensorProbe& probe, CUstream_st* stream) {

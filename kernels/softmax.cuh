@@ -13,13 +13,11 @@ struct KeyRange {
   __device__ bool empty() const { return first > last; }
   __device__ bool all_visible(int c_first, int c_last) const { return c_first >= all_first && c_last <= all_last; }
 };
+/// Places stay below 2^28 and a band's edges within 2^29 (make_args): their sums fit.
 __device__ inline KeyRange visible_keys(const AttentionArgs& a, int q_first, int q_last) {
-  const auto clamp = [&](std::int64_t c) {
-    return static_cast<int>(max(std::int64_t{-1}, min(c, std::int64_t{a.seqlen_kv})));
-  };
-  return {max(0, clamp(std::int64_t{q_first} + a.band_low)),
-          min(a.seqlen_kv - 1, clamp(std::int64_t{q_last} + a.band_high)), clamp(std::int64_t{q_last} + a.band_low),
-          min(a.seqlen_kv - 1, clamp(std::int64_t{q_first} + a.band_high))};
+  const auto clamp = [&](int c) { return max(-1, min(c, a.seqlen_kv)); };
+  return {max(0, clamp(q_first + a.band_low)), min(a.seqlen_kv - 1, clamp(q_last + a.band_high)),
+          clamp(q_last + a.band_low), min(a.seqlen_kv - 1, clamp(q_first + a.band_high))};
 }
 
 /// Running maximum, in units of log2 e, and sum of each row, per lane: [16-row block][row l/4, row l/4 + 8]. The sum is
@@ -289,6 +287,37 @@ __device__ inline void store_rows(T* to, const float (&o)[kM][kD / 8][4], std::u
                  : "memory");
     *reinterpret_cast<uint4*>(to + std::int64_t{row} * width + chunk * 8) = x;
     counter.wrote(tensor, 16);
+  }
+}
+
+/// The same without SMEM: the four lanes that share a row trade their pairs of columns until each has a chunk of eight.
+template <class T, int kBlocks, class Counter>
+__device__ inline void store_rows_by_quads(T* to, const float (&o)[kBlocks][4], int warp_row, int rows, int width,
+                                           Tensor tensor, Counter& counter) {
+  static_assert(kBlocks % 4 == 0, "a quad stores four blocks of eight columns at a time");
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize, in_quad = lane % 4;
+  const auto trade = [&](std::uint32_t& low, std::uint32_t& high, int distance) {
+    const bool upper = (in_quad & distance) != 0;
+    const std::uint32_t got = __shfl_xor_sync(0xffffffffu, upper ? low : high, distance);
+    (upper ? low : high) = got;
+  };
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = warp_row + 8 * half + lane / 4;
+#pragma unroll
+    for (int n = 0; n < kBlocks; n += 4) {
+      std::uint32_t words[4];
+#pragma unroll
+      for (int block = 0; block < 4; ++block) words[block] = pack<T>(o[n + block][2 * half], o[n + block][2 * half + 1]);
+      trade(words[0], words[1], 1);
+      trade(words[2], words[3], 1);
+      trade(words[0], words[2], 2);
+      trade(words[1], words[3], 2);
+      const int column = 8 * (n + in_quad);
+      if (row >= rows || column >= width) continue;
+      *reinterpret_cast<uint4*>(to + std::int64_t{row} * width + column) = {words[0], words[1], words[2], words[3]};
+      counter.wrote(tensor, 16);
+    }
   }
 }
 

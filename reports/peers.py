@@ -1,14 +1,21 @@
-"""Times PyTorch's attention backends on this GPU: one JSON line an implementation and shape, as reports/README.md says.
+"""Times attention kernels against each other on this GPU: one JSON line an implementation and shape, as
+reports/README.md says.
 
-usage: python3 peers.py [--shapes SHAPES.txt] > peers.jsonl      SHAPES.txt: lines "batch heads seqlen head_dim causal"
-Random normal bf16 data; median of CUDA events; a buffer of four times the L2 is written between runs.
+usage: python3 peers.py [--bridge libhbmscope_bridge.so] [--shapes SHAPES.txt] [--implementations NAMES] > peers.jsonl
+
+PyTorch's backends (fa2, cudnn, torch_naive) and, with --bridge, hbmscope's own kernels run in one process on the same
+random normal bf16 tensors. SHAPES.txt has lines "batch heads seqlen head_dim causal". Implementations take turns for
+several rounds, so that none meets a cooler GPU: a round is a pause, three runs to warm up and nine timed by CUDA events,
+a buffer of four times the L2 written before each. median_s is the median of all timed runs; a kernel whose output is not
+what cuDNN's is, within bf16, is not timed.
 """
-import argparse, json, statistics, sys
+import argparse, ctypes, json, statistics, sys, time
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 BACKENDS = {"fa2": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION, "torch_naive": SDPBackend.MATH}
+ROUNDS, WARM_UP, RUNS, PAUSE_S = 3, 3, 9, 0.1
 
 
 def shapes(path):
@@ -17,16 +24,38 @@ def shapes(path):
             return [tuple(map(int, line.split())) for line in lines if line.strip()]
     result = []
     for d, heads in ((64, 32), (128, 16), (256, 8)):
-        for n in (2048, 4096, 8192, 16384):
+        for n in (512, 1024, 2048, 4096, 8192, 16384):
             result += [(16384 // n, heads, n, d, causal) for causal in (0, 1)]
     return result
 
 
-def median_seconds(work, scratch):
-    for _ in range(3):
+def pipelines(path):
+    """hbmscope's kernels by name: functions that start one."""
+    if not path:
+        return {}
+    library = ctypes.CDLL(path)
+    library.hbmscope_pipeline.restype = ctypes.c_char_p
+    started = {}
+    for number in range(100):
+        name = library.hbmscope_pipeline(number)
+        if name is None:
+            break
+
+        def start(q, k, v, o, lse, causal, number=number):
+            batch, heads, seqlen, head_dim = q.shape
+            pointers = [ctypes.c_void_p(t.data_ptr()) for t in (q, k, v, o, lse)]
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            return library.hbmscope_start(number, batch, heads, seqlen, head_dim, causal, *pointers, stream)
+
+        started[name.decode()] = start
+    return started
+
+
+def timed(work, scratch):
+    for _ in range(WARM_UP):
         work()
     samples = []
-    for _ in range(15):
+    for _ in range(RUNS):
         scratch.zero_()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
@@ -34,14 +63,16 @@ def median_seconds(work, scratch):
         end.record()
         torch.cuda.synchronize()
         samples.append(begin.elapsed_time(end) / 1e3)
-    return statistics.median(samples)
+    return samples
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--shapes")
+    parser.add_argument("--bridge")
     parser.add_argument("--implementations", default="fa2,cudnn")
     options = parser.parse_args()
+    own = pipelines(options.bridge)
     torch.manual_seed(1)
     properties = torch.cuda.get_device_properties(0)
     scratch = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
@@ -49,20 +80,42 @@ def main():
                                                  "cudnn": torch.backends.cudnn.version()}}
     for batch, heads, n, d, causal in shapes(options.shapes):
         q, k, v = (torch.randn(batch, heads, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        o, lse = torch.empty_like(q), torch.empty(batch, heads, n, device="cuda")
         flop = 4 * batch * heads * n * n * d / (2 if causal else 1)
+
+        def torch_backend(backend):
+            with sdpa_kernel([backend]):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
+
+        expected = torch_backend(SDPBackend.CUDNN_ATTENTION).float()
+        work = {}
         for name in options.implementations.split(","):
-            with sdpa_kernel([BACKENDS[name]]):
-                try:
-                    seconds = median_seconds(
-                        lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=bool(causal)), scratch)
-                except RuntimeError as error:
-                    print(f"{name} {batch} {heads} {n} {d}: {error}", file=sys.stderr)
-                    continue
+            if name in BACKENDS:
+                work[name] = lambda backend=BACKENDS[name]: torch_backend(backend)
+                continue
+            start = lambda name=name: own[name](q, k, v, o, lse, causal)
+            o.fill_(float("nan"))
+            refused = start()
+            torch.cuda.synchronize()
+            error = (o.float() - expected).abs().max().item()
+            if refused or not error < 0.02:
+                print(f"{name} {batch} {heads} {n} {d} {causal}: "
+                      + (f"refused ({refused})" if refused else f"differs from cuDNN by {error}"), file=sys.stderr)
+                continue
+            work[name] = start
+        samples = {name: [] for name in work}
+        for _ in range(ROUNDS):
+            for name, run in work.items():
+                time.sleep(PAUSE_S)
+                samples[name] += timed(run, scratch)
+        for name, seconds in samples.items():
+            median = statistics.median(seconds)
             print(json.dumps({
                 "implementation": name,
                 "shape": {"batch": batch, "num_heads": heads, "num_kv_heads": heads, "seqlen_q": n, "seqlen_kv": n,
                           "head_dim": d, "head_dim_v": d, "dtype": "bf16", "mask": {"kind": "causal" if causal else "none"}},
-                "pass": "forward", "median_s": seconds, "tflops": flop / seconds / 1e12, "meta": meta}), flush=True)
+                "pass": "forward", "median_s": median, "samples_s": seconds, "tflops": flop / median / 1e12,
+                "meta": meta}), flush=True)
 
 
 if __name__ == "__main__":

@@ -132,6 +132,10 @@ const std::vector<Subject>& subjects() {
       {"naive_cublas", "naive", {Dtype::fp16, Dtype::bf16}, cublas_case},
       {"flash_v1", "flash_v1", {Dtype::fp16, Dtype::bf16, Dtype::fp32}, flash_v1_case},
       {"flash_v2", "flash_v2", {Dtype::fp16, Dtype::bf16}, flash_v2_case},
+      {"flash_v3a", "flash_v3", {Dtype::bf16}, flash_v3_case},
+      {"flash_v3b", "flash_v3", {Dtype::bf16}, flash_v3_case},
+      {"flash_v3c", "flash_v3", {Dtype::bf16}, flash_v3_case},
+      {"flash_v3d", "flash_v3", {Dtype::bf16}, flash_v3_case},
       {"flash_v3", "flash_v3", {Dtype::fp16, Dtype::bf16}, flash_v3_case},
   };
   return table;

@@ -24,7 +24,7 @@ constexpr OfPlan kOfPlan[]{{"--block-q", PlanKey::block_q},        {"--block-kv"
                            {"--no-pack-gqa", PlanKey::pack_gqa},   {"--cluster", PlanKey::cluster},
                            {"--kv-splits", PlanKey::num_kv_splits}};
 /// What only kernels read, and what only they and the CPU's numerics do.
-constexpr const char* kOfKernels[]{"--repeats", "--kernel-counters", "--hw-counters"};
+constexpr const char* kOfKernels[]{"--repeats", "--kernel-counters", "--hw-counters", "--rungs"};
 constexpr const char* kOfNumbers[]{"--seed", "--portable"};
 
 bool is_given(const CLI::App& command, const char* name) {
@@ -60,6 +60,13 @@ void check_plan(const CLI::App& command, const RunRequest& request) {
   }
 }
 
+void check_rungs(const CLI::App& command, const RunRequest& request) {
+  const auto& chosen = request.algorithms;
+  if (!is_given(command, "--rungs") || std::find(chosen.begin(), chosen.end(), "flash_v3") != chosen.end()) return;
+  throw Error(ErrorKind::usage, "--rungs: has no effect without flash_v3",
+              "leave it out, or take --algorithm naive,flash_v2,flash_v3");
+}
+
 void refuse(const CLI::App& command, const char* option, const char* engines) {
   if (!is_given(command, option)) return;
   throw Error(ErrorKind::usage, std::string(option) + ": has no effect with this --engine",
@@ -70,6 +77,7 @@ void refuse(const CLI::App& command, const char* option, const char* engines) {
 
 void refuse_options_without_effect(const CLI::App& command, const RunRequest& request) {
   check_plan(command, request);
+  check_rungs(command, request);
   const bool kernels = request.engine == Engine::gpu || request.engine == Engine::automatic;
   if (kernels) return;
   for (const char* option : kOfKernels) refuse(command, option, "gpu or auto");

@@ -278,6 +278,8 @@ void add_run_options(CLI::App& c, RunOptions& o) {
   c.add_option("--hw-counters", o.hw_counters, "on|off: read the GPU's own counters (CUPTI)")
       ->type_name("on|off")
       ->group(machine);
+  c.add_flag("--rungs", o.rungs, "Beside flash_v3, measure the kernels that lead up to it: flash_v3a to flash_v3d")
+      ->group(machine);
   c.add_option("--require", o.require, "Exit with 4 unless this machine has: gpu or counters")
       ->type_name("gpu|counters")
       ->group(machine);
@@ -340,6 +342,7 @@ RunRequest to_request(const RunOptions& o) {
   constexpr std::array<std::pair<std::string_view, bool>, 2> kSwitch{{{"on", true}, {"off", false}}};
   r.kernel_counters = choice<bool, 2>("--kernel-counters", o.kernel_counters, kSwitch);
   r.hw_counters = choice<bool, 2>("--hw-counters", o.hw_counters, kSwitch);
+  r.rungs = o.rungs;
   r.require_counters = o.require == "counters";
   if (!o.require.empty()) {
     choice<int, 2>("--require", o.require, {{{"gpu", 0}, {"counters", 0}}});

@@ -23,6 +23,7 @@ struct RunOptions {
   int device = 0;
   std::optional<std::int64_t> repeats;
   std::string kernel_counters = "on", hw_counters = "on";
+  bool rungs = false;
 };
 
 void add_run_options(CLI::App& command, RunOptions& options);

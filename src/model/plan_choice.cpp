@@ -19,7 +19,7 @@ constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{128, 128}, {128, 64
                                                             {16, 16},   {16, 8},   {8, 8},   {4, 4},   {1, 1}};
 
 /// What flash_v3 takes first: three warpgroups of 64 rows where their registers suffice, then as many keys as SMEM
-/// holds twice on Hopper (kernels/flash_v3_tiles.hpp).
+/// or registers hold on Hopper (kernels/flash_v3_tiles.hpp).
 constexpr std::pair<std::int64_t, std::int64_t> flash_v3_tile(std::int64_t width) {
   if (width <= 64) return {192, 128};
   if (width <= 128) return {128, 128};

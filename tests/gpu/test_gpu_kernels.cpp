@@ -67,8 +67,9 @@ TEST_CASE("on random shapes every kernel computes attention and counts the bytes
     CAPTURE(p->name);
     MESSAGE(std::string(p->name) << ": " << seen[p->name] << " shapes");
     const bool everywhere =
-        p->name != "naive_cublas" && (p->name != "flash_v3" || device->properties().compute_major == 9);
-    CHECK((seen[p->name] >= 250 || !everywhere));
+        p->name != "naive_cublas" && (p->algorithm != "flash_v3" || device->properties().compute_major == 9);
+    const bool rung = p->algorithm == "flash_v3" && p->name != "flash_v3";  // bf16 only
+    CHECK((seen[p->name] >= (rung ? 100 : 250) || !everywhere));
   }
 }
 

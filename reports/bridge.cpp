@@ -1,0 +1,53 @@
+/// The kernels behind a C interface, so that a script times them and other libraries' in one process, with one clock and
+/// on one stream of one GPU: see peers.py. Target hbmscope_bridge.
+#include <cstdint>
+#include <exception>
+
+#include "core/error.hpp"
+#include "kernels/attention.hpp"
+
+namespace {
+using namespace hbmscope;
+}
+
+extern "C" {
+
+/// Name of the nth pipeline, or null beyond the last.
+const char* hbmscope_pipeline(int n) {
+  const auto all = kernels::pipelines();
+  return n >= 0 && static_cast<std::size_t>(n) < all.size() ? all[static_cast<std::size_t>(n)]->name.data() : nullptr;
+}
+
+/// Starts the nth pipeline on bf16 [batch, heads, seqlen, head_dim] tensors; causal starts the longest tiles first.
+/// 0, or 1 where the pipeline does not take the shape or needs memory besides these tensors, or 2 where it fails.
+int hbmscope_start(int n, int batch, int heads, int seqlen, int head_dim, int causal, void* q, void* k, void* v, void* o,
+                   void* lse, void* stream) try {
+  AttentionShape shape;
+  shape.dtype = Dtype::bf16;
+  shape.batch = batch;
+  shape.num_heads = shape.num_kv_heads = heads;
+  shape.seqlen_q = shape.seqlen_kv = seqlen;
+  shape.head_dim = shape.head_dim_v = head_dim;
+  if (causal != 0) shape.mask = Mask::causal();
+  const kernels::Pipeline& pipeline = *kernels::pipelines()[static_cast<std::size_t>(n)];
+  if (!pipeline.unsupported(shape).empty()) return 1;
+  TilePlan plan;
+  if (causal != 0) plan.order = CtaOrder::longest_first;
+  plan = pipeline.plan(shape, plan);
+  if (!pipeline.temporaries(shape, plan).empty()) return 1;
+  kernels::Call call;
+  call.args = kernels::make_args(shape, plan);
+  call.dtype = shape.dtype;
+  call.plan = plan;
+  call.stream = static_cast<CUstream_st*>(stream);
+  const struct {
+    Tensor tensor;
+    void* at;
+  } tensors[]{{Tensor::Q, q}, {Tensor::K, k}, {Tensor::V, v}, {Tensor::O, o}, {Tensor::LSE, lse}};
+  for (const auto& [tensor, at] : tensors) call.args.tensors[static_cast<std::size_t>(tensor)] = at;
+  for (const kernels::Stage& stage : pipeline.stages(shape, plan)) stage.launch(call);
+  return 0;
+} catch (const std::exception&) {
+  return 2;
+}
+}
