@@ -12,7 +12,7 @@ std::string unsupported_by_rung(const AttentionShape& shape);
   namespace {                                                                                                         \
   void launch(const Call& call) {                                                                                     \
     with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, [&](auto tile) {                                     \
-      using Tile = decltype(tile);                                                                                    \
+      using Tile = QFromSmem<decltype(tile)>;                                                                         \
       const auto kernel = call.counted ? flash_v3##letter##_kernel<BFloat16, Tile, true>                              \
                                        : flash_v3##letter##_kernel<BFloat16, Tile, false>;                            \
       allow_smem(reinterpret_cast<const void*>(kernel), Tile::kSmem, "flash_v3" #letter);                             \

@@ -30,6 +30,13 @@ struct FlashV3Tile {
   static_assert(kSmem <= 232448, "SMEM of a CTA on Hopper");
 };
 
+/// The same with Q left in SMEM. The rungs take it: where Q and P are never operands at one time, ptxas of CUDA 13.0
+/// gives P the registers of Q, though the next tile of keys needs Q again.
+template <class Tile>
+struct QFromSmem : Tile {
+  static constexpr bool kQInRegisters = false;
+};
+
 using FlashV3Tile64 = FlashV3Tile<64, 3, 128, false, true>;
 using FlashV3Tile128 = FlashV3Tile<128, 2, 128, true, false>;
 using FlashV3Tile256 = FlashV3Tile<256, 2, 80, false, false>;
