@@ -108,6 +108,7 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles 
       wait_wgmma<0>();
       release(smem.v_free(kv_count - 1));
     } else {
+      __syncwarp();  // all have read which tile it is
       release(smem.q_free());
     }
     rows.store(a, place, counter);

@@ -72,7 +72,7 @@ def times_table(runs, roof, peers):
         if "flash_v2" not in taken:
             continue
         at = (s["batch"], s["num_heads"], s["seqlen_q"], s["head_dim"], s["mask"]["kind"])
-        peer = {name: peers[(name, *at)]["median_s"] for name in ("fa2", "cudnn") if (name, *at) in peers}
+        together = {name: peers[(name, *at)]["median_s"] for name in ("fa2", "cudnn", "flash_v2", "flash_v3") if (name, *at) in peers}
         best = min((n for n in taken if n.startswith("flash")), key=taken.get)
 
         def speed(name, tensor_roof):
@@ -82,7 +82,7 @@ def times_table(runs, roof, peers):
             return [f"{rate / 1e12:.0f}", f"{rate / roof[tensor_roof]:.0%}" if roof.get(tensor_roof) else "-"]
 
         def against(name, implementation):
-            return f"{peer[implementation] / taken[name]:.2f}x" if implementation in peer and name in taken else "-"
+            return f"{together[implementation] / together[name]:.2f}x" if implementation in together and name in together else "-"
 
         a = next(x for x in run["algorithms"] if x["name"] == best)
         hbm = entry(a, "l2_hbm", "hw_counter")
@@ -99,7 +99,7 @@ def times_table(runs, roof, peers):
     text = ["## Time", "",
             "Speed-up: naive over the faster of flash_v2 and flash_v3. TFLOP/s count live pairs. Of the roof: of the rate that `gpu probe` "
             "measured on mma.sync for flash_v2, on wgmma for flash_v3. FA2 and cuDNN: PyTorch's FlashAttention-2 and cuDNN backends over "
-            "ours, above 1 where ours is faster. Intensity: FLOP of live pairs a counted HBM byte, of the faster.", ""]
+            "ours, timed in turns in one process (`peers.jsonl`), above 1 where ours is faster. Intensity: FLOP of live pairs a counted HBM byte, of the faster.", ""]
     return text + table(["N", "d", "batch x heads", "mask", "naive", "flash_v2", "flash_v3", "speed-up", "v2 TFLOP/s", "of the roof",
                          "v3 TFLOP/s", "of the roof", "FA2 / v2", "FA2 / v3", "cuDNN / v3", "FLOP/B", "bound"], body) + [""]
 
@@ -160,18 +160,69 @@ def forward_page(folder):
     return "\n".join(out)
 
 
+def ladder_page(folder):
+    """The Hopper kernel rung by rung, beside its peers."""
+    runs, peers = rows(folder / "ladder.jsonl"), rows(folder / "peers.jsonl")
+    if not runs or not peers:
+        return None
+    roof = {r["name"]: r["rate"] for r in json.loads((folder / "probe.json").read_text())["roofs"]}
+    rate, names, shapes = {}, [], []
+    for p in peers:
+        s = p["shape"]
+        shape = (s["head_dim"], s["mask"]["kind"], s["seqlen_q"])
+        rate[(p["implementation"], *shape)] = p["tflops"]
+        names += [p["implementation"]] if p["implementation"] not in names else []
+        shapes += [shape] if shape not in shapes else []
+    meta, device = peers[0]["meta"], runs[0]["device"]
+    columns = [(d, mask) for d in sorted({x[0] for x in shapes}) for mask in ("none", "causal")]
+    out = [f"# The kernels against each other on {device['name']}", "",
+           f"Driver {device['driver']}, PyTorch {meta['versions']['torch']}, cuDNN {meta['versions']['cudnn']}, bf16, 16,384 tokens a batch, "
+           "2,048 columns over all heads. Rendered by `reports/render.py` from `peers.jsonl` (`reports/peers.py`: all in one process, "
+           "in turns) and `ladder.jsonl` (`hbmscope run --rungs`). TFLOP/s = 4 B H N^2 d over the median, halved under the causal mask.", "",
+           "## TFLOP/s at N = 8,192", ""]
+    body = []
+    for name in names:
+        cells = [rate.get((name, d, mask, 8192)) for d, mask in columns]
+        body.append([name] + [f"{c:.0f}" if c else "-" for c in cells])
+    out += table(["kernel"] + [f"d = {d}{', causal' if mask == 'causal' else ''}" for d, mask in columns], body) + [""]
+    out += ["## flash_v3 over N", ""]
+    body = []
+    for d, mask, n in sorted(shapes, key=lambda x: (x[0], x[1] != "none", x[2])):
+        v3 = rate.get(("flash_v3", d, mask, n))
+        over = lambda name: f"{v3 / rate[(name, d, mask, n)]:.2f}x" if v3 and (name, d, mask, n) in rate else "-"
+        body.append([f"{n:,}", str(d), mask, f"{v3:.0f}" if v3 else "-", over("cudnn"), over("fa2"), over("flash_v2"), over("flash_v3d")])
+    out += table(["N", "d", "mask", "TFLOP/s", "of cuDNN", "of FA2", "of flash_v2", "of flash_v3d"], body) + [""]
+    out += ["## What each moved and computed", "",
+            "Timed and counted by `run` at N = 8,192: longer runs of one kernel, so with lower clocks than above. Of the roof: of the wgmma "
+            f"rate that `gpu probe` measured, {roof['wgmma'] / 1e12:.0f} TFLOP/s. Bytes are the hardware's counters.", ""]
+    body = []
+    for run in runs:
+        s = run["shape"]
+        for p in sorted(run["device"]["pipelines"], key=lambda p: p["name"] + "~"):
+            achieved, hw = p["achieved_flop_per_s"], p["hw"]
+            known = lambda key: size(hw[key]) if hw.get(key) is not None else "-"
+            body.append([str(s["head_dim"]), s["mask"]["kind"], p["name"], f"{achieved / 1e12:.0f}" if achieved else "-",
+                         f"{achieved / roof['wgmma']:.0%}" if achieved else "-", known("sm_l2_read_bytes"), known("sm_l2_write_bytes"),
+                         known("l2_hbm_read_bytes"), known("l2_hbm_write_bytes")])
+    out += table(["d", "mask", "kernel", "TFLOP/s", "of the roof", "SM-L2 reads", "SM-L2 writes", "HBM reads", "HBM writes"], body) + [""]
+    return "\n".join(out)
+
+
+PAGES = {"forward.md": forward_page, "ladder.md": ladder_page}
+
+
 def main():
     stale = []
     for folder in sorted(p for p in HERE.iterdir() if p.is_dir()):
-        page = forward_page(folder)
-        if page is None:
-            continue
-        target = folder / "forward.md"
-        if "--check" in sys.argv:
-            if not target.exists() or target.read_text() != page:
-                stale.append(str(target))
-        else:
-            target.write_text(page)
+        for name, render in PAGES.items():
+            page, target = render(folder), folder / name
+            if page is None:
+                continue
+            if "--check" in sys.argv:
+                if not target.exists() or target.read_text() != page:
+                    stale.append(str(target))
+            else:
+                target.write_text(page)
     if stale:
         sys.exit("differs from its runs (reports/render.py mends it): " + ", ".join(stale))
 

@@ -88,3 +88,24 @@ TEST_CASE("one token of a GQA model waits for HBM and not for the padding of its
   full.block_q = full.block_kv = 128;
   CHECK(a.flops(s, full).executed_matmul.value() == 8 * flops.executed_matmul.value());
 }
+
+TEST_CASE(
+    "flash is the kernel that the saved runs on an H200 found the fastest, and flash_v2 where flash_v3 does not run") {
+  const GpuSpec &hopper = embedded_gpu("H200"), &ampere = embedded_gpu("A100");
+  AttentionShape s;
+  for (const Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
+    s.dtype = dtype;
+    CHECK(fastest_flash(s, hopper) == "flash_v3");
+    CHECK(fastest_flash(s, ampere) == "flash_v2");
+  }
+  s.dtype = Dtype::fp32;
+  CHECK(fastest_flash(s, hopper) == "flash_v2");
+  s.dtype = Dtype::bf16;
+  s.head_dim = s.head_dim_v = 64;
+  s.seqlen_q = s.seqlen_kv = 1024;
+  CHECK(fastest_flash(s, hopper) == "flash_v3");
+  s.mask = Mask::causal();
+  CHECK(fastest_flash(s, hopper) == "flash_v2");
+  s.seqlen_q = s.seqlen_kv = 2048;
+  CHECK(fastest_flash(s, hopper) == "flash_v3");
+}

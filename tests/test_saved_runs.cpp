@@ -111,7 +111,7 @@ int each_counted(std::initializer_list<const char*> names, const char* provenanc
 
 TEST_CASE("what kernels counted on an H200 is what the closed forms say, tensor by tensor") {
   const int compared =
-      each_counted({"h200/forward.jsonl", "h200/orders.jsonl"}, "kernel_counter",
+      each_counted({"h200/forward.jsonl", "h200/orders.jsonl", "h200/ladder.jsonl"}, "kernel_counter",
                    [](const json& counted, const std::string& name, const AttentionShape& shape, const TilePlan& plan) {
                      const Traffic expected = total(algorithm(name).closed_form(shape, plan));
                      const json none = {{"read_bytes", 0}, {"write_bytes", 0}};
@@ -169,6 +169,24 @@ TEST_CASE(
   }
   CHECK(compared == 63);
   CHECK(fitting == 5);
+}
+
+TEST_CASE("the rungs below flash_v3 are right, deterministic, and receive the bytes that it receives") {
+  int rungs = 0;
+  for (const json& run : saved("h200/ladder.jsonl")) {
+    const AttentionShape shape = shape_of(run["shape"]);
+    for (const json& pipeline : run["device"]["pipelines"]) {
+      if (pipeline["algorithm"] != "flash_v3") continue;
+      CAPTURE(run["shape"].dump());
+      CAPTURE(pipeline["name"].dump());
+      CHECK(pipeline["verified"]["status"] == "ok");
+      CHECK(pipeline["verified"]["bit_identical"] == true);
+      const double counted = pipeline["hw"]["sm_l2_read_bytes"].get<double>();
+      CHECK(std::fabs(counted / received("flash_v3", shape, plan_of(pipeline["plan"])) - 1) < 0.005);
+      rungs += pipeline["name"] != "flash_v3";
+    }
+  }
+  CHECK(rungs == 6 * 4);
 }
 
 TEST_CASE("a run with every measured part filled in is what the schema says") {

@@ -70,6 +70,10 @@ std::vector<std::string> default_algorithms(std::string_view pass) {
 
 RunResult run(const RunRequest& request, const Progress& progress) {
   RunResult result = settled(request);
+  if (!request.flash.empty()) {
+    result.notes.push_back("flash is " + request.flash + " for this shape on " + request.gpu.name +
+                           ", the fastest of the kernels here");
+  }
   count_traffic(result);
   if (wants(result, Engine::sim)) simulate_traffic(result, progress.fraction);
   predict_times(result);

@@ -60,6 +60,7 @@ struct RunRequest {
   int device = 0;              ///< which CUDA device
   std::optional<int> repeats;  ///< timed runs on a GPU; 0: none; by default as many as a third of a second holds
   bool kernel_counters = true, hw_counters = true;
+  std::string flash;              ///< what "flash" among the algorithms was taken for; empty: nobody asked
   bool rungs = false;             ///< beside flash_v3, the kernels that lead up to it
   bool require_counters = false;  ///< an Error (kind device) where the hardware's counters tell nothing
 };

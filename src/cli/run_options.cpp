@@ -6,6 +6,7 @@
 
 #include "cli/typed_options.hpp"
 #include "core/suggest.hpp"
+#include "model/plan_choice.hpp"
 #include "scenario/gpu_file.hpp"
 
 namespace hbmscope {
@@ -143,10 +144,12 @@ TilePlan to_plan(const RunOptions& o) {
   return p;
 }
 
-std::vector<std::string> to_algorithms(const std::string& text, std::string_view pass) {
+/// `fastest` is what the name "flash" stands for.
+std::vector<std::string> to_algorithms(const std::string& text, std::string_view pass, std::string_view fastest) {
   std::vector<std::string> names;
   if (text.empty()) return names;
-  for (const std::string& part : split_list(text)) {
+  for (std::string part : split_list(text)) {
+    if (part == "flash") part = fastest;
     const Algorithm& a = algorithm(part);
     if (std::find(names.begin(), names.end(), part) != names.end()) continue;
     const bool backward = a.pass == Pass::backward;
@@ -216,7 +219,8 @@ void add_run_options(CLI::App& c, RunOptions& o) {
 
   const char* plan = "Algorithms and tiles";
   c.add_option("--algorithm", o.algorithm,
-               "naive, flash_v1, flash_v2, flash_v3, split_kv, naive_bwd, flash_v1_bwd, flash_v2_bwd (default: those "
+               "naive, flash_v1, flash_v2, flash_v3, flash (the fastest here), split_kv, naive_bwd, flash_v1_bwd, "
+               "flash_v2_bwd (default: those "
                "of the pass)")
       ->type_name("NAME,...")
       ->group(plan);
@@ -306,13 +310,16 @@ RunRequest to_request(const RunOptions& o) {
   r.plan = to_plan(o);
   r.order_given = !o.order.empty();
   r.kv_splits = o.kv_splits;
-  r.algorithms = to_algorithms(o.algorithm, o.pass);
   r.gpu_assumed = o.gpu.empty();
   r.device = o.device;
   r.gpu = o.gpu.empty() ? embedded_gpu(kDefaultGpu) : find_gpu(o.gpu);
   if (const DeviceStatus device = device_status(r.device); o.gpu.empty() && device.present) {
     if (const GpuSpec* gpu = gpu_of_device(device.name)) r.gpu = *gpu, r.gpu_assumed = false;
   }
+  const std::string_view fastest = fastest_flash(r.shape, r.gpu);
+  r.algorithms = to_algorithms(o.algorithm, o.pass, fastest);
+  const std::vector<std::string> asked = split_list(o.algorithm);
+  if (std::find(asked.begin(), asked.end(), "flash") != asked.end()) r.flash = fastest;
   constexpr Bytes kMostSram(std::int64_t{1} << 40);
   if (o.sram && *o.sram > kMostSram) {
     throw Error(

@@ -137,4 +137,11 @@ std::int64_t choose_kv_splits(const AttentionShape& s, const TilePlan& plan, std
   return best;
 }
 
+std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
+  const bool hopper = gpu.architecture.find("compute capability 9.0") != std::string::npos;
+  const bool tensor_cores = s.dtype == Dtype::fp16 || s.dtype == Dtype::bf16;
+  const bool short_causal = std::max(s.head_dim, s.head_dim_v) <= 64 && s.mask.window_right && s.seqlen_q <= 1024;
+  return hopper && tensor_cores && !short_causal ? "flash_v3" : "flash_v2";
+}
+
 }  // namespace hbmscope

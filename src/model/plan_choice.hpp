@@ -1,7 +1,9 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "model/algorithm.hpp"
+#include "model/gpu_spec.hpp"
 
 namespace hbmscope {
 
@@ -22,6 +24,11 @@ TilePlan choose_plan(const Algorithm& algorithm, const AttentionShape& shape, co
 /// least of their last wave idle; 1 where the query tiles alone occupy 80 % of the SMs (the release's own rule has that
 /// bound too).
 std::int64_t choose_kv_splits(const AttentionShape& shape, const TilePlan& plan, std::int64_t num_sms);
+
+/// What `--algorithm flash` names: the fastest of our forward kernels for this shape on this GPU, as the ladder of
+/// kernels found it on an H200 (reports/h200/ladder.md, forward.md): flash_v3 on Hopper in fp16 and bf16, but not for
+/// short causal heads of up to 64 columns, whose tiles of 192 rows it leaves half empty; else flash_v2.
+std::string_view fastest_flash(const AttentionShape& shape, const GpuSpec& gpu);
 
 /// Tiles of the GEMMs of naive where the plan counts them, unless asked otherwise.
 inline constexpr std::array<std::int64_t, 2> kDefaultGemmTile{128, 128};
