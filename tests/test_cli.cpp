@@ -261,6 +261,18 @@ TEST_CASE("profile takes and lists only options that matter to a launch") {
   }
 }
 
+TEST_CASE("flash is the fastest kernel of the GPU that is asked about, and a note says which") {
+  const Outcome hopper =
+      run_program(words("run --engine model --dtype bf16 --gpu H200 --algorithm naive,flash --json -"));
+  REQUIRE(hopper.code == 0);
+  const json on_hopper = json::parse(hopper.out);
+  CHECK(on_hopper["algorithms"][1]["name"] == "flash_v3");
+  CHECK(on_hopper["notes"].dump().find("flash is flash_v3") != std::string::npos);
+  const Outcome ampere = run_program(words("run --engine model --gpu A100 --algorithm flash,flash_v2 --json -"));
+  REQUIRE(ampere.code == 0);
+  CHECK(json::parse(ampere.out)["algorithms"].size() == 1);  // both are flash_v2
+}
+
 TEST_CASE("a missed expectation ends with 5, a kept one with 0") {
   const TemporaryFolder folder;
   const auto scenario = [&](int pairs) {

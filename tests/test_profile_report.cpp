@@ -220,7 +220,7 @@ TEST_CASE("profile import ends with 3 for a bad file and with 2 for a bad comman
         Case{comma, 3, "is no number: \"51.501.824\""}, Case{good + " --kernel gemm", 2, "matches no kernel"},
         Case{good + " --kernel (", 2, "is no regular expression"},
         Case{good + " --seqlen 8k", 2, "--seqlen: says nothing without --algorithm"},
-        Case{good + " --algorithm flash", 2, "flash"},
+        Case{good + " --algorithm flash", 2, "names the fastest of our kernels"},
         Case{good + " --algorithm naive,flash_v2", 2, "one algorithm at a time"},
         Case{good + " --algorithm naive", 2, "naive is 3 kernels (qk, softmax, pv)"},
         Case{good + " --engine cpu", 2, "there is no option \"--engine\""},

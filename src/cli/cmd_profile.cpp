@@ -89,6 +89,11 @@ std::optional<RunRequest> beside(const ImportOptions& o) {
     return std::nullopt;
   }
   RunRequest request = to_request(o.run);
+  if (!request.flash.empty()) {
+    throw Error(ErrorKind::usage,
+                "--algorithm flash: names the fastest of our kernels, and the counters are of another",
+                "name what that kernel does, such as flash_v2 with its --block-q and --block-kv");
+  }
   request.engine = Engine::sim;  // counters are bytes: nothing is computed
   return request;
 }
