@@ -37,6 +37,7 @@ const std::vector<Room>& rooms() {
       {"model", {"core"}, {}, {"iostream", "istream", "ostream", "fstream", "cstdio"}},
       {"simulate", {"core", "model"}, {"immintrin.h"}, {"iostream"}},
       {"scenario", {"core", "model"}, {"nlohmann/", "unistd.h"}, {}},
+      {"results", {"core", "model", "scenario"}, {"nlohmann/", "unistd.h"}, {"iostream"}},
       {"device", {"core", "model", "simulate", "kernels"}, join(kCudaHeaders, kSystemHeaders), {}},
       {"measure", {"core", "model", "simulate", "device", "kernels"}, {}, {"iostream"}},
       {"analysis", {"core", "model", "simulate", "device", "measure", "scenario"}, {"regex.h"}, {"iostream"}},

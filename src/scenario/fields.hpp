@@ -49,6 +49,8 @@ class Fields {
   [[noreturn]] void fail(std::string_view key, const std::string& rest, const std::string& hint = {}) const;
 
   [[nodiscard]] const nlohmann::json& object() const { return *object_; }
+  /// Where the object stands: "" for the top level.
+  [[nodiscard]] const std::string& pointer() const { return pointer_; }
 
  private:
   [[nodiscard]] std::int64_t integer(const nlohmann::json& value, const std::string& key, std::int64_t min,
