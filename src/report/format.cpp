@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "report/tick_format.hpp"
+
 namespace hbmscope::text {
 namespace {
 
@@ -120,6 +122,33 @@ std::string scientific(double value) {
 
 std::string percent(double fraction) {
   return fmt::format("{:.1f} %", fraction * 100);
+}
+
+std::string tick(double value, std::string_view unit) {
+  std::string number;
+  std::string_view prefix;
+  const double magnitude = std::abs(value);
+  if (!unit.empty() && magnitude >= 1) {
+    const Scaled s = scale(value, 1000, kDecimal);
+    number = trimmed(s.value, 2);
+    prefix = s.prefix;
+  } else if (magnitude > 0 && (magnitude < 1e-3 || magnitude >= 1e6)) {
+    number = fmt::format("{:.0e}", value);
+  } else {
+    number = grouped(trimmed(value, 6));
+  }
+  return unit.empty() ? number : fmt::format("{} {}{}", number, prefix, unit);
+}
+
+std::string length_tick(double value) {
+  constexpr std::array<std::string_view, 4> kPrefixes{"", "k", "M", "G"};
+  const Scaled s = value < 1024 ? Scaled{value, ""} : scale(value, 1024, kPrefixes);
+  return trimmed(s.value, 1) + std::string(s.prefix);
+}
+
+std::string binary_tick(double bytes) {
+  const Scaled s = scale(bytes, 1024, kBinary);
+  return fmt::format("{} {}B", trimmed(s.value, 1), s.prefix);
 }
 
 }  // namespace hbmscope::text

@@ -16,19 +16,19 @@
 namespace hbmscope {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kResultFileMark = "\xEF\xBB\xBF";
 
-/// Lines of a file or of standard input, each at most kMaxJsonBytes.
-class Lines {
+/// ResultLines of a file or of standard input, each at most kMaxJsonBytes.
+class ResultLines {
  public:
-  explicit Lines(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+  explicit ResultLines(const std::string& path) : name_(path == "-" ? "standard input" : path) {
     if (path != "-") descriptor_ = open_input(path, Pipes::taken);
   }
-  ~Lines() {
+  ~ResultLines() {
     if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
   }
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
+  ResultLines(const ResultLines&) = delete;
+  ResultLines& operator=(const ResultLines&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::size_t number() const { return number_; }
@@ -77,7 +77,7 @@ class Lines {
   std::size_t used_ = 0, filled_ = 0, number_ = 0;
 };
 
-bool is_blank(std::string_view line) {
+bool is_blank_line(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
@@ -114,7 +114,7 @@ Result result_of_line(std::string_view line, const std::string& where) {
 }
 
 /// The rest of a file that begins with `text`, as one document.
-Result result_of_document(Lines& lines, std::string text) {
+Result result_of_document(ResultLines& lines, std::string text) {
   for (std::string line; lines.next(line);) {
     text += '\n';
     text += line;
@@ -126,11 +126,11 @@ Result result_of_document(Lines& lines, std::string text) {
 }  // namespace
 
 std::size_t read_results(const std::string& path, const std::function<void(Result&&)>& take) {
-  Lines lines(path);
+  ResultLines lines(path);
   std::size_t count = 0;
   for (std::string line; lines.next(line);) {
-    if (lines.number() == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
-    if (is_blank(line)) continue;
+    if (lines.number() == 1 && line.starts_with(kResultFileMark)) line.erase(0, kResultFileMark.size());
+    if (is_blank_line(line)) continue;
     if (count++ == 0 && !is_whole(line)) {
       const std::string above(lines.number() - 1, '\n');  // so that lines are counted as the file has them
       take(result_of_document(lines, above + line));

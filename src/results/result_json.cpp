@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kHint = "results are what `hbmscope run --json FILE` and `hbmscope sweep` write";
+constexpr const char* kResultHint = "results are what `hbmscope run --json FILE` and `hbmscope sweep` write";
 
 /// The major number of "1.0"; nothing for any other text.
 std::optional<int> major_number(std::string_view version) {
@@ -27,9 +27,9 @@ std::optional<int> major_number(std::string_view version) {
 }
 
 /// Reads one document. Every object knows its place, so that an error can name it.
-class Reader {
+class ResultReader {
  public:
-  explicit Reader(std::string where) { result_.where = std::move(where); }
+  explicit ResultReader(std::string where) { result_.where = std::move(where); }
 
   Result read(const json& document) {
     const Fields top(document, result_.where);
@@ -37,7 +37,7 @@ class Reader {
     if (top.find("sweep") != nullptr) read_sweep(top.require_object("sweep"));
     if (top.find("meta") != nullptr) read_meta(top.require_object("meta"));
     if (!result_.failed()) {
-      if (top.find("shape") == nullptr) top.fail("shape", "is missing: this is no result of a run", kHint);
+      if (top.find("shape") == nullptr) top.fail("shape", "is missing: this is no result of a run", kResultHint);
       result_.shape = shape_from_json(top.require("shape"), result_.where, "/shape");
       const Fields shape = top.require_object("shape");
       result_.pass = shape.optional_string("pass").value_or("forward");
@@ -62,7 +62,7 @@ class Reader {
   void each(const Fields& of, const char* key, bool required, const Take& take) const {
     const json* list = required ? &of.require(key) : of.find(key);
     if (list == nullptr) return;
-    if (!list->is_array()) of.fail(key, "must be a list, got " + describe(*list), kHint);
+    if (!list->is_array()) of.fail(key, "must be a list, got " + describe(*list), kResultHint);
     std::size_t index = 0;
     for (const json& element : *list)
       take(Fields(element, result_.where, of.pointer() + "/" + key + "/" + std::to_string(index++)));
@@ -71,10 +71,10 @@ class Reader {
   static std::string text(const Fields& of, const char* key) { return of.optional_string(key).value_or(""); }
 
   static void check_version(const Fields& top) {
-    if (top.find("schema_version") == nullptr) top.fail("schema_version", "is missing: this is no result", kHint);
+    if (top.find("schema_version") == nullptr) top.fail("schema_version", "is missing: this is no result", kResultHint);
     const std::string version = top.require_string("schema_version");
     const std::optional<int> major = major_number(version);
-    if (!major) top.fail("schema_version", "must be a version such as \"1.0\", got " + in_quotes(version), kHint);
+    if (!major) top.fail("schema_version", "must be a version such as \"1.0\", got " + in_quotes(version), kResultHint);
     if (*major == kResultSchemaMajor) return;
     top.fail("schema_version",
              "is " + version + ", and this program reads " + std::to_string(kResultSchemaMajor) + ".x",
@@ -87,11 +87,11 @@ class Reader {
     point.key = from.require_string("key");
     point.status = from.require_string("status");
     if (point.status != "ok" && point.status != "failed")
-      from.fail("status", "must be \"ok\" or \"failed\", got " + in_quotes(point.status), kHint);
+      from.fail("status", "must be \"ok\" or \"failed\", got " + in_quotes(point.status), kResultHint);
     point.reason = text(from, "reason");
     const Fields axes = from.require_object("axes");
     for (const auto& [name, value] : axes.object().get_ref<const json::object_t&>()) {
-      if (value.is_structured()) axes.fail(name, "must be a number or a text, got " + describe(value), kHint);
+      if (value.is_structured()) axes.fail(name, "must be a number or a text, got " + describe(value), kResultHint);
       SweepPoint::Axis axis{name, value.is_string() ? value.get<std::string>() : value.dump(), std::nullopt};
       if (value.is_number()) axis.number = value.get<double>();
       point.axes.push_back(std::move(axis));
@@ -129,7 +129,7 @@ class Reader {
   /// A rate, a time, an error: 0 or more.
   static std::optional<double> not_negative(const Fields& from, const char* key) {
     const std::optional<double> value = from.optional_real(key);
-    if (value && *value < 0) from.fail(key, "must not be negative, got " + from.require(key).dump(), kHint);
+    if (value && *value < 0) from.fail(key, "must not be negative, got " + from.require(key).dump(), kResultHint);
     return value;
   }
   static std::optional<double> positive(const Fields& from, const char* key) {
@@ -154,7 +154,7 @@ class Reader {
     entry.write = from.require_integer("write_bytes", 0);
     entry.total = from.require_integer("total_bytes", 0);
     WideInt sum = WideInt{*entry.read} + *entry.write;
-    if (sum != *entry.total) from.fail("total_bytes", "is not the sum of read_bytes and write_bytes", kHint);
+    if (sum != *entry.total) from.fail("total_bytes", "is not the sum of read_bytes and write_bytes", kResultHint);
     entry.least = from.optional_integer("least_total_bytes", 0);
     entry.most = from.optional_integer("most_total_bytes", 0);
     if (from.find("tensors") == nullptr) return entry;
@@ -167,7 +167,7 @@ class Reader {
           {member.first, tensor.require_integer("read_bytes", 0), tensor.require_integer("write_bytes", 0)});
       sum += WideInt{entry.tensors->back().read} + entry.tensors->back().write;
     }
-    if (sum != *entry.total) from.fail("tensors", "do not add up to total_bytes", kHint);
+    if (sum != *entry.total) from.fail("tensors", "do not add up to total_bytes", kResultHint);
     return entry;
   }
 
@@ -179,10 +179,10 @@ class Reader {
     time.measured_most_s = not_negative(from, "measured_most_s");
     time.reason = text(from, "reason");
     if (const json* samples = from.find("samples_s")) {
-      if (!samples->is_array()) from.fail("samples_s", "must be a list, got " + describe(*samples), kHint);
+      if (!samples->is_array()) from.fail("samples_s", "must be a list, got " + describe(*samples), kResultHint);
       for (const json& sample : *samples) {
         if (!sample.is_number() || sample.get<double>() < 0)
-          from.fail("samples_s", "must hold times in seconds, got " + describe(sample), kHint);
+          from.fail("samples_s", "must hold times in seconds, got " + describe(sample), kResultHint);
         time.samples_s.push_back(sample.get<double>());
       }
     }
@@ -240,7 +240,7 @@ class Reader {
 }  // namespace
 
 Result result_from_json(const json& document, std::string where) {
-  return Reader(std::move(where)).read(document);
+  return ResultReader(std::move(where)).read(document);
 }
 
 }  // namespace hbmscope
