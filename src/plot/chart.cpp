@@ -44,4 +44,10 @@ std::string tick_text(double value, Unit unit) {
   }
 }
 
+std::string tick_text(double value, const Axis& axis) {
+  if (axis.categories.empty()) return tick_text(value, axis.unit);
+  const auto place = static_cast<std::size_t>(value + 0.5);
+  return place >= 1 && place <= axis.categories.size() ? axis.categories[place - 1] : "";
+}
+
 }  // namespace hbmscope::plot

@@ -23,13 +23,16 @@ enum class Unit : std::uint8_t {
   length,        ///< rows of a sequence; k = 1024
   plain,         ///< a number without a unit
 };
+struct Axis;
 std::string tick_text(double value, Unit unit);
-std::string_view unit_name(Unit unit);  ///< "B", "FLOP/s", ...; "" for a number without one
+std::string tick_text(double value, const Axis& axis);  ///< its category where it has some
+std::string_view unit_name(Unit unit);                  ///< "B", "FLOP/s", ...; "" for a number without one
 
 struct Axis {
   std::string title;
   Unit unit = Unit::plain;
   bool logarithmic = true;
+  std::vector<std::string> categories = {};  ///< names of the values 1, 2, ...; none: it is a number
 };
 
 enum class Line : std::uint8_t { none, solid, dashed, dotted };
@@ -41,6 +44,7 @@ struct Style {
   Line line = Line::solid;
   Shape shape = Shape::circle;
   bool filled = true;  ///< measured marks are hollow
+  bool small = false;  ///< of marks of the same algorithm at another boundary
 };
 
 /// Points in the order in which a line joins them.
@@ -81,6 +85,7 @@ using Cell = std::variant<std::monostate, std::string, Number>;
 struct Table {
   std::vector<std::string> head;  ///< with the unit of each column of numbers
   std::vector<std::vector<Cell>> rows;
+  bool by_series = false;  ///< a column for x and then one a series, so that a page's script finds its values there
 };
 
 enum class Kind : std::uint8_t { bars, lines, histogram };

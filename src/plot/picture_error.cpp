@@ -55,7 +55,7 @@ Chart histogram(const PlotData& data, const std::vector<Share>& shares) {
 /// Of a single result: its largest error, its rms and the tolerance, an algorithm after the other.
 Chart errors_of_one(const PlotData& data) {
   Chart chart = new_chart("error", data, {0});
-  chart.x = {"algorithm, in the order of the result", Unit::plain, false};
+  chart.x = {"algorithm", Unit::plain, false};
   chart.y = {"error of O against fp64", Unit::plain, true};
   Series most{"largest error", "", {0, Line::none, Shape::diamond, true}, {}, {}, {}};
   Series rms{"root mean square", "", {2, Line::none, Shape::circle, true}, {}, {}, {}};
@@ -72,7 +72,7 @@ Chart errors_of_one(const PlotData& data) {
     put(most, a.exactness.max_abs_error);
     put(rms, a.exactness.rmse);
     put(limit, a.exactness.tolerance);
-    chart.references.push_back({static_cast<double>(place), a.name});
+    chart.x.categories.push_back(a.name);
   }
   for (Series* series : {&limit, &most, &rms}) {
     if (!series->x.empty()) chart.series.push_back(std::move(*series));

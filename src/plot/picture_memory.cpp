@@ -11,6 +11,9 @@
 namespace hbmscope::plot {
 namespace {
 
+/// A smooth line needs no more points, and a page already has all results in the table of its sweep.
+constexpr std::size_t kMostPoints = 1000;
+
 Chart empty_chart(const PlotData& data, const std::vector<std::size_t>& results, std::string_view x) {
   Chart chart = new_chart("memory", data, results);
   chart.boundary = "none: bytes that lie in HBM beside inputs and outputs, not bytes that move";
@@ -60,12 +63,15 @@ Chart from_results(const PlotData& data, const Grouped& by, const Group& group) 
   Chart chart = empty_chart(data, group.results, by.x);
   chart.variant = group.label;
   if (by.per_head) chart.y.title = "intermediates for one batch entry and head";
+  const std::size_t step = (group.results.size() + kMostPoints - 1) / kMostPoints;
+  if (step > 1) chart.notes.push_back(fmt::format("Of {} results one in {} is drawn.", group.results.size(), step));
   for (const std::string& name : algorithm_names(data, group.results)) {
     Series ledger{name, "", algorithm_style(name), {}, {}, {}}, peak = ledger;
     peak.name = name + ", measured peak of the device";
     peak.style.line = Line::none;
     peak.style.filled = false;
-    for (const std::size_t i : group.results) {
+    for (std::size_t at_result = 0; at_result < group.results.size(); at_result += step) {
+      const std::size_t i = group.results[at_result];
       const Result& r = data.results()[i];
       const ResultAlgorithm* a = r.find(name);
       if (a == nullptr) continue;

@@ -36,14 +36,17 @@ std::vector<std::string> commands_of(const PlotData& data, const std::vector<std
   bool unknown = false;
   for (const std::size_t i : results) {
     std::string command;
-    for (const std::string& word : data.results()[i].argv) command += (command.empty() ? "" : " ") + shell_word(word);
+    for (std::string word : data.results()[i].argv) {
+      if (command.empty()) word.erase(0, word.rfind('/') + 1);  // where the program lay says nothing
+      command += (command.empty() ? "" : " ") + shell_word(word);
+    }
     unknown = unknown || command.empty();
     if (!command.empty() && seen.insert(command).second) all.push_back(std::move(command));
   }
   if (all.size() > kMostCommands) {
     const std::size_t more = all.size() - kMostCommands;
     all.resize(kMostCommands);
-    all.push_back(fmt::format("and {} more commands", more));
+    all.push_back(fmt::format("(and {} more commands)", more));
   }
   if (unknown)
     all.emplace_back(all.empty() ? "the file does not hold the command that made it" : "the rest without its command");
@@ -127,6 +130,7 @@ std::string_view symbol_of(std::string_view field) {
 
 Table table_of_series(const Chart& chart) {
   Table table;
+  table.by_series = true;
   const auto with_unit = [](const std::string& words, Unit unit) {
     const std::string_view unit_text = unit_name(unit);
     return unit_text.empty() ? words : fmt::format("{} [{}]", words, unit_text);

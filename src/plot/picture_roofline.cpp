@@ -11,7 +11,7 @@
 namespace hbmscope::plot {
 namespace {
 
-constexpr std::size_t kMostResultsHere = 1000;  ///< a mark each for every algorithm; more would be a blot
+constexpr std::size_t kMostResultsHere = 500;  ///< a mark each for every algorithm; more would be a blot
 
 double intensity_at(const ResultAlgorithm& a, std::string_view level) {
   for (const ResultIntensity& one : a.intensities) {

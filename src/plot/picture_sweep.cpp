@@ -17,7 +17,8 @@ Series series_of(const PlotData& data, const Grouped& by, const Group& group, co
                 {},
                 {},
                 {}};
-  if (boundary == "sm_l2") series.style.line = Line::dashed;
+  series.style.small = boundary == "sm_l2";
+  if (series.style.small) series.style.line = Line::dashed;
   if (from_counters) {
     series.style.line = Line::none;
     series.style.filled = false;
@@ -44,7 +45,7 @@ Series series_of(const PlotData& data, const Grouped& by, const Group& group, co
 Chart sweep_chart(const PlotData& data, const Grouped& by, const Group& group) {
   Chart chart = new_chart("sweep", data, group.results);
   chart.variant = group.label;
-  chart.boundary = "HBM: between L2 and HBM (full lines); SM-L2: every tile load and store (dashed)";
+  chart.boundary = "HBM: between L2 and HBM (full lines); SM-L2: every tile load and store (dashed lines, small marks)";
   chart.x = {axis_title(by.x), by.x.starts_with("seqlen") ? Unit::length : Unit::plain, true};
   chart.y = {by.per_head ? "bytes for one batch entry and head" : "bytes read and written", Unit::bytes, true};
   bool any_measured = false;

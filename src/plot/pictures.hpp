@@ -29,7 +29,7 @@ std::span<const Picture> pictures();
 const Picture& picture(std::string_view name);
 
 /// More charts than these of one picture are not drawn; a note says so.
-inline constexpr std::size_t kMostCharts = 120;
+inline constexpr std::size_t kMostCharts = 60;
 
 // One function a picture, each in a file of its own.
 Drawn draw_traffic(const PlotData& data);

@@ -19,10 +19,12 @@ Field number_field(std::string name, std::int64_t value) {
   return {std::move(name), fmt::format("{}", value), static_cast<double>(value)};
 }
 
+/// "causal", "window 1023,0", and "top_left" where the band does not end at the last query and key.
 std::string mask_text(const Mask& mask) {
-  if (mask.kind() != "window") return std::string(mask.kind());
+  std::string text(mask.kind());
   const auto side = [](const std::optional<std::int64_t>& limit) { return limit ? fmt::format("{}", *limit) : "-1"; };
-  return fmt::format("window {},{}", side(mask.window_left), side(mask.window_right));
+  if (text == "window") text += " " + side(mask.window_left) + "," + side(mask.window_right);
+  return text == "none" || mask.alignment == Alignment::bottom_right ? text : text + " top_left";
 }
 
 /// Axes of a sweep that the shape, the GPU or the pass tell already, by the names of run's options.
@@ -50,7 +52,6 @@ std::vector<Field> fields_of(const Result& r) {
   all.push_back(number_field("heads_per_kv", s.group_size()));
   all.push_back({"dtype", std::string(info(s.dtype).name), std::nullopt});
   all.push_back({"mask", mask_text(s.mask), std::nullopt});
-  all.push_back({"align", s.mask.kind() == "none" ? "any" : std::string(name(s.mask.alignment)), std::nullopt});
   std::string lengths;
   for (const std::int64_t keys : s.kv_lengths) lengths += (lengths.empty() ? "" : ",") + fmt::format("{}", keys);
   all.push_back({"kv_lengths", lengths.empty() ? "all" : lengths, std::nullopt});
@@ -146,6 +147,7 @@ void PlotData::thin_out() {
 }
 
 void PlotData::finish() {
+  varying_ = differing();
   if (!results_.empty()) return;
   if (read_ > 0 && failed_ == read_) {
     throw Error(ErrorKind::data, fmt::format("all {} results failed, so there is nothing to draw", read_),
@@ -185,7 +187,7 @@ std::vector<std::string> PlotData::notes() const {
   return all;
 }
 
-std::vector<std::string> PlotData::varying() const {
+std::vector<std::string> PlotData::differing() const {
   std::vector<std::string> names;
   std::set<std::string_view> seen;
   for (const std::vector<Field>& fields : fields_) {

@@ -45,19 +45,20 @@ class PlotData {
   [[nodiscard]] std::vector<std::string> notes() const;
 
   /// Names of the fields that differ between results, in their order.
-  [[nodiscard]] std::vector<std::string> varying() const;
+  [[nodiscard]] const std::vector<std::string>& varying() const { return varying_; }
   /// "seqlen 8k, head_dim 64": the fields of a result that `names` lists; the whole shape where it lists none.
   [[nodiscard]] std::string label(std::size_t result, const std::vector<std::string>& names) const;
 
  private:
   [[nodiscard]] bool wanted(const std::vector<Field>& fields) const;
   void thin_out();
+  [[nodiscard]] std::vector<std::string> differing() const;
 
   std::vector<Condition> conditions_;
   std::vector<Result> results_;
   std::vector<std::vector<Field>> fields_;
   std::vector<std::uint64_t> lots_;  ///< a random number each, the same in every run
-  std::vector<std::string> files_;
+  std::vector<std::string> files_, varying_;
   std::vector<bool> met_;  ///< by condition: some result has such a field
   std::size_t read_ = 0, failed_ = 0;
   std::uint64_t one_in_ = 1;

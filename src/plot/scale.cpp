@@ -36,7 +36,8 @@ std::vector<double> evenly(double from, double to, std::size_t wanted) {
     if (power * factor >= rough * (1 - 1e-9)) step = power * factor;
   }
   std::vector<double> all;
-  for (double k = std::ceil(from / step - 1e-9); k * step <= to * (1 + 1e-12); ++k) all.push_back(k * step);
+  for (double k = std::ceil(from / step - 1e-9); k * step <= to * (1 + 1e-12); ++k)
+    all.push_back(k * step + 0.0);  // no -0
   return all;
 }
 

@@ -33,7 +33,9 @@ void Legend::draw(Canvas& canvas, double x, double y) const {
     const double middle = y + kLegendRow / 2;
     canvas.raw(fmt::format("<g class=\"{}>", colour_attributes(series.style.colour)));
     if (chart_.kind == Kind::histogram) {
-      canvas.raw(fmt::format(R"(<path stroke="none" d="M{} {}h14v11h-14z"/>)", px(x + 8), px(middle - 6)));
+      canvas.raw(fmt::format(R"(<path stroke="none" d="M{} {}h16v14h-16z"/>)", px(x + 7), px(middle - 7)));
+      canvas.raw(fmt::format(R"(<path class="on" stroke="none" fill="#ffffff" d="{}"/>)",
+                             mark_path(series.style, x + kSample / 2, middle)));
     } else {
       if (series.style.line != Line::none) {
         canvas.raw(fmt::format(R"(<path fill="none" stroke-width="2"{} d="M{} {}h{}"/>)",
@@ -42,7 +44,7 @@ void Legend::draw(Canvas& canvas, double x, double y) const {
       if (series.style.shape != Shape::none) {
         canvas.raw(fmt::format(R"(<path stroke-width="1.5"{} d="{}"/>)",
                                series.style.filled ? "" : R"( class="hole" fill="#ffffff")",
-                               mark_path(series.style.shape, x + kSample / 2, middle)));
+                               mark_path(series.style, x + kSample / 2, middle)));
       }
     }
     canvas.raw("</g>\n");
@@ -57,13 +59,18 @@ void Legend::draw(Canvas& canvas, double x, double y) const {
   }
 }
 
-std::vector<double> ticks_apart(const Scale& scale, Unit unit) {
+std::vector<double> ticks_apart(const Scale& scale, const Axis& axis) {
+  if (!axis.categories.empty()) {
+    std::vector<double> places;
+    for (std::size_t i = 1; i <= axis.categories.size(); ++i) places.push_back(static_cast<double>(i));
+    return places;
+  }
   for (std::size_t wanted = 12; wanted > 2; --wanted) {
     std::vector<double> ticks = scale.ticks(wanted);
     double end = -1e9;
     bool apart = true;
     for (const double tick : ticks) {
-      const double half = text_width(tick_text(tick, unit), kText) / 2;
+      const double half = text_width(tick_text(tick, axis), kText) / 2;
       apart = apart && scale(tick) - half > end + 8;
       end = scale(tick) + half;
     }
@@ -75,9 +82,9 @@ std::vector<double> ticks_apart(const Scale& scale, Unit unit) {
 }
 
 void draw_x_axis(Canvas& canvas, const PlotArea& area, const Scale& scale, const Axis& axis) {
-  for (const double tick : ticks_apart(scale, axis.unit)) {
+  for (const double tick : ticks_apart(scale, axis)) {
     canvas.line(scale(tick), area.top, scale(tick), area.bottom, "grid");
-    canvas.text(scale(tick), area.bottom + 17, tick_text(tick, axis.unit), {kText, Anchor::middle});
+    canvas.text(scale(tick), area.bottom + 17, tick_text(tick, axis), {kText, Anchor::middle});
   }
   canvas.line(area.left, area.bottom, area.right, area.bottom, "axis");
   canvas.text((area.left + area.right) / 2, area.bottom + 38, axis.title, {kText, Anchor::middle});

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 #include "plot/escape.hpp"
 #include "plot/palette.hpp"
@@ -30,9 +32,12 @@ std::string stroke_attributes(std::string_view kind) {
 
 }  // namespace
 
+double px_value(double value) {
+  return std::round(value * 10) / 10;
+}
+
 std::string px(double value) {
-  const double rounded = std::round(value * 10) / 10;
-  std::string text = fmt::format("{:.1f}", rounded);
+  std::string text = fmt::format("{:.1f}", px_value(value));
   if (text.ends_with(".0")) text.resize(text.size() - 2);
   return text == "-0" ? "0" : text;
 }
@@ -71,23 +76,40 @@ std::string colour_attributes(int index) {
   return fmt::format(R"(c{}" stroke="{}" fill="{}")", index, colour(index).light, colour(index).light);
 }
 
-std::string mark_path(Shape shape, double x, double y) {
-  const auto at = [&](double dx, double dy) { return "M" + px(x + dx) + " " + px(y + dy); };
-  switch (shape) {
+std::string mark_path(const Style& style, double x, double y) {
+  const double r = style.small ? 3 : 4.5;
+  const auto at = [&](double dx, double dy) { return "M" + px(x + dx * r) + " " + px(y + dy * r); };
+  const auto polygon = [&](std::initializer_list<std::pair<double, double>> steps) {
+    std::string path;
+    for (const auto& [dx, dy] : steps) path += fmt::format("l{} {}", px(dx * r), px(dy * r));
+    return path + "z";
+  };
+  switch (style.shape) {
     case Shape::none:
       break;
     case Shape::circle:
-      return at(-4, 0) + "a4 4 0 1 0 8 0a4 4 0 1 0-8 0z";
+      return at(-0.9, 0) +
+             fmt::format("a{0} {0} 0 1 0 {1} 0a{0} {0} 0 1 0 -{1} 0z", px(0.9 * r), px(2 * px_value(0.9 * r)));
     case Shape::square:
-      return at(-3.6, -3.6) + "h7.2v7.2h-7.2z";
+      return at(-0.8, -0.8) + polygon({{1.6, 0}, {0, 1.6}, {-1.6, 0}});
     case Shape::triangle:
-      return at(0, -5) + "l4.6 8h-9.2z";
+      return at(0, -1.1) + polygon({{1, 1.8}, {-2, 0}});
     case Shape::diamond:
-      return at(0, -5) + "l5 5-5 5-5-5z";
+      return at(0, -1.1) + polygon({{1.1, 1.1}, {-1.1, 1.1}, {-1.1, -1.1}});
     case Shape::wedge:
-      return at(0, 5) + "l4.6-8h-9.2z";
+      return at(0, 1.1) + polygon({{1, -1.8}, {-2, 0}});
     case Shape::cross:
-      return at(-1.5, -4.5) + "h3v3h3v3h-3v3h-3v-3h-3v-3h3z";
+      return at(-0.3, -1) + polygon({{0.6, 0},
+                                     {0, 0.7},
+                                     {0.7, 0},
+                                     {0, 0.6},
+                                     {-0.7, 0},
+                                     {0, 0.7},
+                                     {-0.6, 0},
+                                     {0, -0.7},
+                                     {-0.7, 0},
+                                     {0, -0.6},
+                                     {0.7, 0}});
   }
   return {};
 }

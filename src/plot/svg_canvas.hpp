@@ -41,11 +41,12 @@ class Canvas {
 
 /// A coordinate: a tenth of a pixel is as fine as it is seen.
 std::string px(double value);
+double px_value(double value);  ///< the number that px() writes
 
 /// " class=... stroke=... fill=..." of a series: a group that its lines and marks inherit from.
 std::string colour_attributes(int colour);
 /// The outline of a mark at a place, as commands of a path; several in a row make one path.
-std::string mark_path(Shape shape, double x, double y);
+std::string mark_path(const Style& style, double x, double y);
 std::string_view dash_attribute(Line line);
 
 }  // namespace hbmscope::plot

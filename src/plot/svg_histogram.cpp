@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "plot/escape.hpp"
@@ -22,12 +23,9 @@ double draw_histogram(Canvas& canvas, const Chart& chart, double top, std::strin
   std::int64_t most = 1;
   for (const Bin& bin : chart.bins)
     most = std::max(most, std::accumulate(bin.counts.begin(), bin.counts.end(), std::int64_t{0}));
-  const Scale y(chart.y, 0, static_cast<double>(most), area.bottom, area.top);
+  const Scale y(chart.y, 0, 1.05 * static_cast<double>(most), area.bottom, area.top);
   std::vector<double> ticks = y.ticks(8);
-  std::erase_if(ticks, [](double tick) {
-    return tick < static_cast<double>(static_cast<std::int64_t>(tick + 0.5)) - 0.01 ||
-           tick > static_cast<double>(static_cast<std::int64_t>(tick + 0.5)) + 0.01;
-  });
+  std::erase_if(ticks, [](double tick) { return std::abs(tick - std::round(tick)) > 0.01; });  // it counts
   area.left = std::max(46.0, y_label_width(ticks, chart.y.unit) + 16);
   const Scale x(chart.x, chart.bins.front().from, chart.bins.back().to, area.left, area.right);
   draw_y_axis(canvas, area, y, chart.y, ticks, top + 14);
@@ -41,11 +39,16 @@ double draw_histogram(Canvas& canvas, const Chart& chart, double top, std::strin
       if (count == 0) continue;
       const double low = y(static_cast<double>(below[b])), high = y(static_cast<double>(below[b] + count));
       below[b] += count;
+      const double x_from = x(bin.from) + 0.5, width = x(bin.to) - x(bin.from) - 1;
       const std::string what = fmt::format("{}, {} to {}", chart.series[s].name, tick_text(bin.from, chart.x.unit),
                                            tick_text(bin.to, chart.x.unit));
-      canvas.bar(x(bin.from) + 0.5, high, x(bin.to) - x(bin.from) - 1, low - high - (low - high > 2 ? 1 : 0),
-                 chart.series[s].style.colour, fmt::format(R"( data-value="{}" data-name="{}")", count, escaped(what)),
+      canvas.bar(x_from, high, width, low - high - (low - high > 2 ? 1 : 0), chart.series[s].style.colour,
+                 fmt::format(R"( data-value="{}" data-name="{}")", count, escaped(what)),
                  fmt::format("{}: {}", what, count));
+      if (low - high > 14 && width > 14) {
+        canvas.raw(fmt::format("<path class=\"on\" fill=\"#ffffff\" pointer-events=\"none\" d=\"{}\"/>\n",
+                               mark_path(chart.series[s].style, x_from + width / 2, (low + high) / 2)));
+      }
     }
     canvas.raw("</g>\n");
   }

@@ -16,7 +16,7 @@ namespace {
 constexpr double kPlotHeight = 400;
 constexpr std::size_t kMostMarks = 48;  ///< on a line; a longer one carries a few, that its shape is told by
 constexpr std::size_t kFewMarks = 12;
-constexpr double kLabelStep = 14;  ///< between upright labels of reference lines
+constexpr double kFlagRow = 15;  ///< of labels of reference lines
 
 struct Range {
   double least = std::numeric_limits<double>::infinity(), most = -least;
@@ -39,27 +39,25 @@ class Lines {
     }
     if (x_range_.empty()) x_range_ = {1, 10};
     if (y_range_.empty()) y_range_ = {1, 10};
+    if (!chart.x.categories.empty()) x_range_ = {0.5, static_cast<double>(chart.x.categories.size()) + 0.5};
     if (!chart.y.logarithmic) y_range_ = {std::min(0.0, y_range_.least), y_range_.most * 1.05};
   }
 
   double draw(double top, std::string& root) {
     const double height = std::max(kPlotHeight, legend_.height());
-    const double title_y = top + 14;
-    const double band = reference_band();
-    PlotArea area{0, kWidth - legend_.width() - 34, top + 26 + band, 0};
-    area.bottom = area.top + height;
-    const Scale y(chart_.y, y_range_.least, y_range_.most, area.bottom, area.top);
-    const std::vector<double> y_ticks = y.ticks(9);
+    // Labels of the y axis decide where the drawing begins, and with it where reference lines are.
+    PlotArea area{0, kWidth - legend_.width() - 34, 0, height};
+    const std::vector<double> y_ticks = Scale(chart_.y, y_range_.least, y_range_.most, height, 0).ticks(9);
     area.left = std::max(46.0, y_label_width(y_ticks, chart_.y.unit) + 16);
     const Scale x(chart_.x, x_range_.least, x_range_.most, area.left, area.right);
-    draw_y_axis(canvas_, area, y, chart_.y, y_ticks, title_y);
+    const std::vector<Flag> flagged = flags(x);
+    area.top = top + 26 + band_of(flagged);
+    area.bottom = area.top + height;
+    const Scale y(chart_.y, y_range_.least, y_range_.most, area.bottom, area.top);
+    draw_y_axis(canvas_, area, y, chart_.y, y_ticks, top + 14);
     draw_x_axis(canvas_, area, x, chart_.x);
-    references(area, x, band);
-    const Series* first = nullptr;
-    for (const Series& series : chart_.series) {
-      draw_series(series, x, y, first != nullptr && first->x == series.x);
-      if (first == nullptr) first = &series;
-    }
+    draw_flags(area, flagged, top + 22);
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) draw_series(chart_.series[i], i, x, y);
     legend_.draw(canvas_, area.right + 20, area.top - 4);
     root = fmt::format(R"( data-kind="lines" data-xlog="{:d}" data-ylog="{:d}" data-xrange="{} {} {} {}" )"
                        R"(data-yrange="{} {} {} {}" data-xunit="{}" data-yunit="{}")",
@@ -70,34 +68,43 @@ class Lines {
   }
 
  private:
-  [[nodiscard]] double reference_band() const {
-    double widest = 0;
-    for (const Reference& one : chart_.references) widest = std::max(widest, text_width(one.label, kSmall));
-    return chart_.references.empty() ? 0 : widest + 18;
+  /// A reference line's label: the row that it stands in above the drawing, and where.
+  struct Flag {
+    const Reference* reference;
+    double x;
+    std::size_t row;
+  };
+
+  /// From left to right, each a row below the one before, so that no label lies on another's line; the first row again
+  /// as soon as all labels so far have ended.
+  [[nodiscard]] std::vector<Flag> flags(const Scale& x) const {
+    std::vector<Flag> all;
+    for (const Reference& one : chart_.references) {
+      if (x.contains(one.at)) all.push_back({&one, x(one.at), 0});
+    }
+    std::sort(all.begin(), all.end(), [](const Flag& a, const Flag& b) { return a.x < b.x; });
+    double end = 0;
+    std::size_t row = 0;
+    for (Flag& flag : all) {
+      row = flag.x > end + 12 ? 0 : row + 1;
+      flag.row = row;
+      end = std::max(end, flag.x + 5 + text_width(flag.reference->label, kSmall));
+    }
+    return all;
   }
 
-  /// Upright labels above the drawing, moved apart where their lines are close, and joined to them.
-  void references(const PlotArea& area, const Scale& x, double band) {
-    std::vector<const Reference*> shown;
-    for (const Reference& one : chart_.references) {
-      if (x.contains(one.at)) shown.push_back(&one);
-    }
-    std::sort(shown.begin(), shown.end(), [](const Reference* a, const Reference* b) { return a->at < b->at; });
-    std::vector<double> places;
-    for (const Reference* one : shown)
-      places.push_back(places.empty() ? x(one->at) : std::max(x(one->at), places.back() + kLabelStep));
-    double limit = area.right;
-    for (std::size_t i = places.size(); i-- > 0;) {
-      places[i] = std::min(places[i], limit);
-      limit = places[i] - kLabelStep;
-    }
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-      const double at = x(shown[i]->at), knee = area.top - 14;
-      canvas_.polyline(
-          fmt::format("{},{} {},{} {},{}", px(places[i]), px(knee), px(at), px(area.top), px(at), px(area.bottom)),
-          "guide");
-      canvas_.text(places[i] + 4, knee - 3, shortened(shown[i]->label, kSmall, band),
-                   {kSmall, Anchor::start, false, true, -90});
+  static double band_of(const std::vector<Flag>& flags) {
+    std::size_t rows = 0;
+    for (const Flag& flag : flags) rows = std::max(rows, flag.row + 1);
+    return static_cast<double>(rows) * kFlagRow;
+  }
+
+  void draw_flags(const PlotArea& area, const std::vector<Flag>& flags, double top) {
+    for (const Flag& flag : flags) {
+      const double y = top + static_cast<double>(flag.row) * kFlagRow;
+      canvas_.line(flag.x, y, flag.x, area.bottom, "guide");
+      canvas_.text(flag.x + 4, y + 10, shortened(flag.reference->label, kSmall, kWidth - flag.x - 8),
+                   {kSmall, Anchor::start, false, true});
     }
   }
 
@@ -132,7 +139,7 @@ class Lines {
     const bool all = series.style.line == Line::none || places.size() <= kMostMarks;
     const std::size_t step = all ? 1 : places.size() / kFewMarks;
     for (std::size_t i = all ? 0 : step / 2; i < places.size(); i += step) {
-      if (places[i]) path += mark_path(series.style.shape, places[i]->x, places[i]->y);
+      if (places[i]) path += mark_path(series.style, places[i]->x, places[i]->y);
     }
     return path;
   }
@@ -146,16 +153,20 @@ class Lines {
     return text;
   }
 
-  void draw_series(const Series& series, const Scale& x, const Scale& y, bool x_as_first) {
+  /// Where the page's script finds the values: in a column of the table, or listed right here.
+  [[nodiscard]] std::string values_of(const Series& series, std::size_t index) const {
+    if (chart_.table.by_series) return fmt::format(R"( data-column="{}")", index + 1);
     std::string labels;
     for (std::size_t i = 0; i < series.labels.size(); ++i) {
       std::string label = escaped(series.labels[i]);
       std::replace(label.begin(), label.end(), '|', '/');  // which parts one from the next
       labels += (i == 0 ? "" : "|") + label;
     }
-    canvas_.raw(fmt::format("<g data-toggle=\"{}\"{}{} data-y=\"{}\"", escaped(series.name),
-                            x_as_first ? "" : " data-x=\"" + list(series.x) + "\"",
-                            series.labels.empty() ? "" : " data-labels=\"" + labels + "\"", list(series.y)));
+    return fmt::format(R"( data-x="{}" data-y="{}" data-labels="{}")", list(series.x), list(series.y), labels);
+  }
+
+  void draw_series(const Series& series, std::size_t index, const Scale& x, const Scale& y) {
+    canvas_.raw(fmt::format("<g data-toggle=\"{}\"{}", escaped(series.name), values_of(series, index)));
     canvas_.raw(fmt::format(" class=\"series {}>", colour_attributes(series.style.colour)));
     const auto at = places(series, x, y);
     if (series.style.line != Line::none) {

@@ -34,7 +34,7 @@ class Legend {
 };
 
 /// Ticks of the x axis whose labels stand apart from each other.
-std::vector<double> ticks_apart(const Scale& scale, Unit unit);
+std::vector<double> ticks_apart(const Scale& scale, const Axis& axis);
 void draw_x_axis(Canvas& canvas, const PlotArea& area, const Scale& scale, const Axis& axis);
 /// With its title above; `left` must leave room for the labels, which y_label_width() tells.
 void draw_y_axis(Canvas& canvas, const PlotArea& area, const Scale& scale, const Axis& axis,

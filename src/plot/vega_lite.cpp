@@ -18,6 +18,11 @@ Json value_of(const Number& number) {
 }
 
 Json axis(const char* field, const Axis& from) {
+  if (!from.categories.empty()) {
+    Json names = Json::array();
+    for (const std::string& name : from.categories) names.push_back(clean(name));
+    return {{"field", "of"}, {"type", "nominal"}, {"title", clean(from.title)}, {"sort", names}};
+  }
   Json out{{"field", field}, {"type", "quantitative"}, {"title", clean(from.title)}};
   out["scale"] = {{"type", from.logarithmic ? "log" : "linear"}, {"zero", !from.logarithmic}};
   if (from.logarithmic && (from.unit == Unit::length || from.unit == Unit::binary_bytes)) out["scale"]["base"] = 2;

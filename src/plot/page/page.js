@@ -26,8 +26,8 @@
   }
 
   // ---- marks: where they are and what they say ---------------------------------------------------------------------
-  // A series of a line chart lists its values as the file has them; their places follow from the axes. A bar is an element
-  // with its value. Both are read when a reader first points at a chart, and not before: a page may hold many.
+  // A series of a line chart has its values in a column of the table, or lists them, as the file has them; their places
+  // follow from the axes. A bar is an element with its value. Both are read when a reader first points at a chart, and not before: a page may hold many.
   function scale(list, logarithmic) {
     const [from, to, first, last] = words(list).map(Number);
     const place = logarithmic ? Math.log : (value) => value;
@@ -37,15 +37,17 @@
   function marksOfLines(svg) {
     const x = scale(svg.dataset.xrange, svg.dataset.xlog === "1");
     const y = scale(svg.dataset.yrange, svg.dataset.ylog === "1");
+    const rows = [...svg.closest("figure").querySelectorAll("tbody tr")];
+    const cells = (column) => rows.map((row) => row.cells[column].textContent.trim());
     const groups = [];
-    let shared = [];
     for (const group of svg.querySelectorAll("g.series")) {
-      const xs = "x" in group.dataset ? words(group.dataset.x) : shared;
-      if (groups.length === 0) shared = xs;
-      const ys = words(group.dataset.y);
-      const labels = group.dataset.labels ? group.dataset.labels.split("|") : [];
+      const data = group.dataset;
+      const xs = data.column ? cells(0) : words(data.x);
+      const ys = data.column ? cells(Number(data.column)) : words(data.y);
+      const labels = data.labels ? data.labels.split("|") : [];
       const marks = [];
       ys.forEach((value, i) => {
+        if (value === "") return; // this series has nothing at that x
         const place = { x: x(Number(xs[i])), y: y(Number(value)) };
         if (!Number.isFinite(place.x) || !Number.isFinite(place.y)) return; // 0 has no place on a logarithmic axis
         const of = labels[i] ? ", " + labels[i] : "";
