@@ -135,8 +135,7 @@ void add_plot(CLI::App& app, const Invocation& /*invocation*/) {
       ->add_option("--where", o->conditions,
                    "Only results with this value, such as head_dim=64 or mask=causal; may be repeated")
       ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_option("--title", o->title, "A heading of your own")->type_name("TEXT");
   command->add_flag("--list", o->list, "List the pictures and what each needs");
   command->footer(

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kShares[] = {0.1, 0.3, 0.5, 0.7, 0.9};
 constexpr std::size_t kMostMarked = 8;
+constexpr double kMostSpeedup = 1e6;  ///< beyond it nobody measures, and curves are flat
 
 Series curve(double share, double most, int index, Line line) {
   const double limit = amdahl(share, 1).limit;
@@ -44,7 +45,7 @@ Drawn draw_amdahl(const PlotData& data) {
   for (const ResultComparison& c : r.comparisons) {
     for (const auto& [speedup, witness] :
          {std::pair(c.speedup_predicted, "predicted"), std::pair(c.speedup_measured, "measured")}) {
-      if (!speedup || *speedup < 1 || chart.references.size() >= kMostMarked) continue;
+      if (!speedup || *speedup < 1 || *speedup > kMostSpeedup || chart.references.size() >= kMostMarked) continue;
       const std::string label = fmt::format("{} over {}, {} {:.2f}x", c.of, c.to, witness, *speedup);
       const auto same = [&](const Reference& other) { return other.label == label; };
       if (std::any_of(chart.references.begin(), chart.references.end(), same)) continue;  // one a boundary
@@ -55,11 +56,12 @@ Drawn draw_amdahl(const PlotData& data) {
   const std::optional<double> own = r.amdahl.attention_share;
   if (own && *own >= 0 && *own <= 1) {
     chart.series.push_back(curve(*own, most, kInk, Line::solid));
-    if (r.amdahl.attention_speedup && *r.amdahl.attention_speedup > 0 && r.amdahl.end_to_end_speedup) {
+    const std::optional<double> speedup = r.amdahl.attention_speedup;
+    if (speedup && *speedup > 0 && *speedup <= kMostSpeedup && r.amdahl.end_to_end_speedup) {
       chart.series.push_back({"this result",
                               r.amdahl.speedup_from,
                               {kInk, Line::none, Shape::circle, true},
-                              {*r.amdahl.attention_speedup},
+                              {*speedup},
                               {*r.amdahl.end_to_end_speedup},
                               {}});
     }

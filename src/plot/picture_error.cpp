@@ -18,6 +18,7 @@ struct Share {
 
 /// Bins by powers of ten to the quarter, so that their edges look even on the axis.
 constexpr double kBinsPerDecade = 4;
+constexpr double kLeastShare = 1e-9, kMostShare = 1e9;  ///< what is beyond stands in the outermost bin
 
 Chart histogram(const PlotData& data, const std::vector<Share>& shares) {
   Chart chart = new_chart("error", data, all_results(data));
@@ -93,7 +94,7 @@ Drawn draw_error(const PlotData& data) {
       if (!e.max_abs_error && reason.empty()) reason = e.reason;
       any = any || e.max_abs_error;
       if (e.max_abs_error && e.tolerance && *e.max_abs_error > 0 && *e.tolerance > 0)
-        shares.push_back({a.name, *e.max_abs_error / *e.tolerance, ""});
+        shares.push_back({a.name, std::clamp(*e.max_abs_error / *e.tolerance, kLeastShare, kMostShare), ""});
     }
   }
   if (!any) return {{}, "no error was computed: " + (reason.empty() ? std::string("the file holds none") : reason)};

@@ -118,7 +118,7 @@ std::string exponent_note(const Series& series, std::string_view symbol) {
   const std::optional<PowerLaw> law = fit_power_law(x, y);
   if (!law) return {};
   if (!law->half_width) return fmt::format("{}^{:.2f} through two points", symbol, law->exponent);
-  return fmt::format("{}^{:.2f}  (95 %: {:.2f} to {:.2f})", symbol, law->exponent, law->exponent - *law->half_width,
+  return fmt::format("{}^{:.2f} (95 %: {:.2f} to {:.2f})", symbol, law->exponent, law->exponent - *law->half_width,
                      law->exponent + *law->half_width);
 }
 

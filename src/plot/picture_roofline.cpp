@@ -34,6 +34,7 @@ void add_marks(Chart& chart, const PlotData& data, const std::vector<std::size_t
     const double intensity = a == nullptr ? 0 : intensity_at(*a, "l2_hbm");
     if (intensity <= 0 || !a->matmul_flop || *a->matmul_flop == 0) continue;
     const auto add = [&](Series& to, double rate) {
+      if (!std::isfinite(rate)) return;  // a foreign file's time of next to nothing
       to.x.emplace_back(intensity);
       to.y.emplace_back(rate);
       to.labels.push_back(data.label(i, varying));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hbmscope::plot {
 namespace {
@@ -52,8 +53,8 @@ Scale::Scale(const Axis& axis, double least, double most, double first_pixel, do
       last_(last_pixel) {
   if (logarithmic_) {
     const double room = most > least ? std::pow(most / least, 0.04) : 2;
-    from_ = least / room;
-    to_ = most * room;
+    from_ = std::max(least / room, std::numeric_limits<double>::min());
+    to_ = std::min(most * room, std::numeric_limits<double>::max() / 16);
   } else if (!(most > least)) {
     to_ = least + 1;
   }

@@ -128,7 +128,7 @@ std::string tick(double value, std::string_view unit) {
   std::string number;
   std::string_view prefix;
   const double magnitude = std::abs(value);
-  if (!unit.empty() && magnitude >= 1) {
+  if (!unit.empty() && magnitude >= 1 && magnitude < 1e21) {
     const Scaled s = scale(value, 1000, kDecimal);
     number = trimmed(s.value, 2);
     prefix = s.prefix;
