@@ -66,7 +66,12 @@ void add_lines(Json& spec, const Chart& chart) {
       values.push_back(std::move(row));
     }
   }
-  spec["data"] = {{"name", "marks"}, {"values", std::move(values)}};
+  const auto any = [&](const auto& holds) { return std::any_of(values.begin(), values.end(), holds); };
+  // A layer without values would leave its axes without an extent.
+  const bool with_lines = any([](const Json& row) { return row["line"] == true; });
+  const bool with_full = any([](const Json& row) { return row["mark"] == "full"; });
+  const bool with_hollow = any([](const Json& row) { return row["mark"] == "hollow"; });
+  spec["data"] = {{"name", "values"}, {"values", std::move(values)}};
   const Json colour = colours("series", names, indices);
   const Json dash{
       {"field", "series"}, {"type", "nominal"}, {"title", nullptr}, {"scale", {{"domain", names}, {"range", dashes}}}};
@@ -75,10 +80,12 @@ void add_lines(Json& spec, const Chart& chart) {
   Json tooltip = Json::array({{{"field", "series"}}, {{"field", "of"}}, {{"field", "x"}}, {{"field", "y"}}});
   const Json x = axis("x", chart.x), y = axis("y", chart.y);
   Json layers = Json::array();
-  layers.push_back({{"transform", {{{"filter", "datum.line"}}}},
-                    {"mark", {{"type", "line"}, {"strokeWidth", 2}}},
-                    {"encoding", {{"x", x}, {"y", y}, {"color", colour}, {"strokeDash", dash}}}});
+  if (with_lines)
+    layers.push_back({{"transform", {{{"filter", "datum.line"}}}},
+                      {"mark", {{"type", "line"}, {"strokeWidth", 2}}},
+                      {"encoding", {{"x", x}, {"y", y}, {"color", colour}, {"strokeDash", dash}}}});
   for (const bool full : {true, false}) {
+    if (!(full ? with_full : with_hollow)) continue;
     layers.push_back({{"transform", {{{"filter", full ? "datum.mark == 'full'" : "datum.mark == 'hollow'"}}}},
                       {"mark", {{"type", "point"}, {"filled", full}, {"size", 45}}},
                       {"encoding", {{"x", x}, {"y", y}, {"color", colour}, {"shape", shape}, {"tooltip", tooltip}}}});
@@ -86,7 +93,7 @@ void add_lines(Json& spec, const Chart& chart) {
   if (!chart.references.empty()) {
     Json references = Json::array();
     for (const Reference& one : chart.references) references.push_back({{"x", one.at}, {"label", clean(one.label)}});
-    layers.push_back({{"data", {{"name", "references"}, {"values", references}}},
+    layers.push_back({{"data", {{"name", "marked"}, {"values", references}}},
                       {"mark", {{"type", "rule"}, {"color", "#999999"}, {"strokeDash", {2, 3}}}},
                       {"encoding", {{"x", x}, {"tooltip", {{"field", "label"}}}}}});
   }
@@ -114,7 +121,7 @@ void add_bars(Json& spec, const Chart& chart) {
     }
   }
   for (std::string& name : names) name = clean(name);
-  spec["data"] = {{"name", "marks"}, {"values", std::move(values)}};
+  spec["data"] = {{"name", "values"}, {"values", std::move(values)}};
   spec["mark"] = {{"type", "bar"}};
   spec["encoding"] = {
       {"y",
@@ -142,7 +149,7 @@ void add_histogram(Json& spec, const Chart& chart) {
         values.push_back({{"series", names.back()}, {"from", bin.from}, {"to", bin.to}, {"count", bin.counts[s]}});
     }
   }
-  spec["data"] = {{"name", "marks"}, {"values", std::move(values)}};
+  spec["data"] = {{"name", "values"}, {"values", std::move(values)}};
   spec["mark"] = {{"type", "bar"}};
   Json x = axis("from", chart.x);
   x["axis"] = {{"format", "~g"}};
