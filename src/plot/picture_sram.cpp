@@ -72,19 +72,25 @@ Chart sram_chart(const PlotData& data, std::size_t index, const std::vector<std:
   for (const Bytes sram : srams) {
     least.x.emplace_back(sram.value());
     least.y.emplace_back(compulsory);
+    // The theorem is about memories that hold a row and not a whole tensor.
+    const double M = sram.as_double() / static_cast<double>(shape.element_bytes()),
+                 d = static_cast<double>(shape.head_dim);
+    if (M < d || M > d * static_cast<double>(std::min(shape.seqlen_q, shape.seqlen_kv))) continue;
     order.x.emplace_back(sram.value());
     order.y.emplace_back(paper_claims(shape, sram).lower_bound_elements * static_cast<double>(shape.element_bytes()));
   }
   chart.series.push_back(std::move(least));
-  chart.series.push_back(std::move(order));
+  if (!order.x.empty()) {
+    chart.notes.emplace_back(
+        "Order: min(N^2 d / sqrt(M), N^2 d^2 / M) for d <= M <= N d, of which the constant is unknown: its "
+        "slope can be read, its height cannot.");
+    chart.series.push_back(std::move(order));
+  }
   chart.references = gpu_sizes();
   chart.table = table_of_series(chart);
   chart.notes.emplace_back(
       "Computed for this shape by closed forms. naive reads each operand of a kernel once, whatever M "
       "is; flash_v1 takes Algorithm 1's blocks; the others 16 keys and as many query rows as fit.");
-  chart.notes.emplace_back(
-      "Order: min(N^2 d / sqrt(M), N^2 d^2 / M), of which the constant is unknown: its slope can be "
-      "read, its height cannot.");
   return chart;
 }
 

@@ -28,15 +28,27 @@ std::string mask_text(const Mask& mask) {
 }
 
 /// Axes of a sweep that the shape, the GPU or the pass tell already, by the names of run's options.
-constexpr std::array<std::string_view, 20> kTold{"seqlen",    "seqlen_q", "seqlen_kv", "head_dim",  "head_dim_v",
-                                                 "batch",     "heads",    "kv_heads",  "num_heads", "num_kv_heads",
-                                                 "dtype",     "causal",   "window",    "align",     "mask",
-                                                 "alignment", "pass",     "gpu",       "algorithm", "kv_lengths"};
+constexpr std::array<std::string_view, 22> kTold{
+    "seqlen",    "seqlen_q",     "seqlen_kv", "head_dim",   "head_dim_v", "batch",  "heads", "kv_heads",
+    "num_heads", "num_kv_heads", "dtype",     "causal",     "window",     "align",  "mask",  "alignment",
+    "pass",      "gpu",          "algorithm", "kv_lengths", "order",      "variant"};
 
 std::string normalised(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   while (name.starts_with('_')) name.erase(0, 1);
   return name;
+}
+
+/// What somebody asked for in a plan and no shape decides: the value of the first algorithm that has such a key.
+std::string plan_text(const Result& r, const std::string& key) {
+  const std::string wanted = "\"" + key + "\":\"";
+  for (const ResultAlgorithm& a : r.algorithms) {
+    const std::size_t at = a.plan.find(wanted);
+    if (at == std::string::npos) continue;
+    const std::size_t first = at + wanted.size();
+    return a.plan.substr(first, a.plan.find('"', first) - first);
+  }
+  return "default";
 }
 
 std::vector<Field> fields_of(const Result& r) {
@@ -57,6 +69,7 @@ std::vector<Field> fields_of(const Result& r) {
   all.push_back({"kv_lengths", lengths.empty() ? "all" : lengths, std::nullopt});
   all.push_back({"pass", r.pass, std::nullopt});
   all.push_back({"gpu", r.gpu.name, std::nullopt});
+  for (const char* key : {"order", "variant"}) all.push_back({key, plan_text(r, key), std::nullopt});
   if (r.sweep) {
     for (const SweepPoint::Axis& axis : r.sweep->axes) {
       const std::string name = normalised(axis.name);
@@ -155,10 +168,10 @@ void PlotData::finish() {
   }
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
     if (i < met_.size() && met_[i]) continue;
-    throw Error(
-        ErrorKind::usage, "--where: no result has a field " + in_quotes(conditions_[i].field),
-        "fields are seqlen, head_dim, batch, heads, heads_per_kv, dtype, mask, pass, gpu, file and the axes of a "
-        "sweep");
+    throw Error(ErrorKind::usage, "--where: no result has a field " + in_quotes(conditions_[i].field),
+                "fields are seqlen, head_dim, batch, heads, heads_per_kv, dtype, mask, pass, gpu, order, variant, file "
+                "and the axes of a "
+                "sweep");
   }
   throw Error(ErrorKind::usage, "--where: none of the results has all of these values",
               "leave one of the conditions out");

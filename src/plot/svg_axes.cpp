@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plot/escape.hpp"
 #include "plot/palette.hpp"
 #include "plot/svg.hpp"
 #include "plot/svg_parts.hpp"
@@ -49,10 +50,11 @@ void Legend::draw(Canvas& canvas, double x, double y) const {
     }
     canvas.raw("</g>\n");
     const double room = kMostLegend - kSample - 8;
-    canvas.text(x + kSample + 8, middle + 4, shortened(series.name, kText, room));
+    canvas.text(x + kSample + 8, middle + 4, shortened(clean(series.name), kText, room));
     y += kLegendRow;
     if (!series.note.empty()) {
-      canvas.text(x + kSample + 8, y + 10, shortened(series.note, kSmall, room), {kSmall, Anchor::start, false, true});
+      canvas.text(x + kSample + 8, y + 10, shortened(clean(series.note), kSmall, room),
+                  {kSmall, Anchor::start, false, true});
       y += kLegendNote;
     }
     y += 4;
@@ -82,12 +84,16 @@ std::vector<double> ticks_apart(const Scale& scale, const Axis& axis) {
 }
 
 void draw_x_axis(Canvas& canvas, const PlotArea& area, const Scale& scale, const Axis& axis) {
+  const double width = area.right - area.left;
+  const double room = axis.categories.empty() ? width : width / static_cast<double>(axis.categories.size()) - 6;
   for (const double tick : ticks_apart(scale, axis)) {
     canvas.line(scale(tick), area.top, scale(tick), area.bottom, "grid");
-    canvas.text(scale(tick), area.bottom + 17, tick_text(tick, axis), {kText, Anchor::middle});
+    canvas.text(scale(tick), area.bottom + 17, shortened(clean(tick_text(tick, axis)), kText, room),
+                {kText, Anchor::middle});
   }
   canvas.line(area.left, area.bottom, area.right, area.bottom, "axis");
-  canvas.text((area.left + area.right) / 2, area.bottom + 38, axis.title, {kText, Anchor::middle});
+  canvas.text((area.left + area.right) / 2, area.bottom + 38,
+              shortened(clean(axis.title), kText, area.right - area.left), {kText, Anchor::middle});
 }
 
 double y_label_width(const std::vector<double>& ticks, Unit unit) {
@@ -103,7 +109,7 @@ void draw_y_axis(Canvas& canvas, const PlotArea& area, const Scale& scale, const
     canvas.text(area.left - 7, scale(tick) + 4, tick_text(tick, axis.unit), {kText, Anchor::end});
   }
   canvas.line(area.left, area.top, area.left, area.bottom, "axis");
-  canvas.text(8, title_y, axis.title, {kText});
+  canvas.text(8, title_y, shortened(clean(axis.title), kText, kWidth / 2), {kText});
 }
 
 }  // namespace hbmscope::plot

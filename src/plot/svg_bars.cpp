@@ -17,6 +17,7 @@ namespace hbmscope::plot {
 namespace {
 
 constexpr double kBarRow = 24, kBarHeight = 17, kGroupRow = 26;
+constexpr double kMostKey = 220;  ///< of a tensor's name
 
 std::string total_text(const Bar& bar) {
   const auto* whole = std::get_if<std::int64_t>(&bar.total);
@@ -34,7 +35,8 @@ double draw_keys(Canvas& canvas, const Chart& chart, double top, std::string_vie
   }
   double x = 8, y = top;
   for (const Segment* key : keys) {
-    const double width = 20 + text_width(key->name, kText) + 18;
+    const std::string name = shortened(clean(key->name), kText, kMostKey);
+    const double width = 20 + text_width(name, kText) + 18;
     if (x + width > kWidth && x > 8) {
       x = 8;
       y += 20;
@@ -43,7 +45,7 @@ double draw_keys(Canvas& canvas, const Chart& chart, double top, std::string_vie
                            key->colour, colour(key->colour).light));
     if (key->hatched)
       canvas.raw(fmt::format(R"x(<rect x="{}" y="{}" width="13" height="13" fill="url(#{})"/>)x", px(x), px(y), hatch));
-    canvas.text(x + 19, y + 11, key->name);
+    canvas.text(x + 19, y + 11, name);
     x += width;
   }
   return keys.empty() ? top : y + 24;
@@ -116,7 +118,8 @@ double draw_bars(Canvas& canvas, const Chart& chart, double top, std::string_vie
   const Scale x({"", Unit::bytes, false}, 0, most > 0 ? most : 1, area.left, area.right);
   draw_x_axis(canvas, area, x, chart.x);
   canvas.line(area.left, area.top, area.left, area.bottom, "axis");
-  for (const auto& [name, at] : groups) canvas.text(8, at, name, {kText, Anchor::start, true});
+  for (const auto& [name, at] : groups)
+    canvas.text(8, at, shortened(clean(name), kText, kWidth - 200), {kText, Anchor::start, true});
   for (const auto& [bar, at] : rows) draw_bar(canvas, x, *bar, at, hatch);
   root = fmt::format(R"( data-kind="bars" data-yunit="{}")", unit_name(chart.x.unit));
   return area.bottom + 48;

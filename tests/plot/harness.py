@@ -51,6 +51,14 @@ def forward_runs():
         return [json.loads(line) for line in file]
 
 
+def part_of_forward(folder):
+    """A file with the runs of one head dimension: a third of the time to read."""
+    path = os.path.join(folder, "part.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(run) + "\n" for run in forward_runs() if run["shape"]["head_dim"] == 128)
+    return path
+
+
 def entry(algorithm, boundary, *provenances):
     """The bytes of an algorithm's own tiles, by the first of these witnesses that has some."""
     for provenance in provenances:

@@ -175,9 +175,7 @@ def accessible(page):
     equal("a table each", page.run("document.querySelectorAll('figure').length - document.querySelectorAll('figure table').length"), 0)
 
 
-def overlaps(page, name):
-    """Texts of a drawing never lie on each other."""
-    found = page.run("""(() => { const bad = [];
+OVERLAPS = """(() => { const bad = [];
       for (const svg of document.querySelectorAll('figure:not([hidden]) svg')) {
         const boxes = [...svg.querySelectorAll('text')].map((t) => ({t: t.textContent, b: t.getBoundingClientRect(), s: svg.getBoundingClientRect()}));
         boxes.forEach((one, i) => { if (one.b.right > one.s.right + 1 || one.b.left < one.s.left - 1) bad.push('outside: ' + one.t);
@@ -185,8 +183,12 @@ def overlaps(page, name):
             const w = Math.min(one.b.right, two.b.right) - Math.max(one.b.left, two.b.left), h = Math.min(one.b.bottom, two.b.bottom) - Math.max(one.b.top, two.b.top);
             if (w > 1 && h > 3) bad.push(svg.id + ': ' + one.t + ' / ' + two.t); }); });
       }
-      return bad; })()""")
-    equal(f"texts that overlap in {name}", found, [])
+      return bad; })()"""
+
+
+def overlaps(page, name):
+    """Texts of a drawing never lie on each other."""
+    equal(f"texts that overlap in {name}", page.run(OVERLAPS), [])
 
 
 def large(page, folder):
@@ -222,6 +224,9 @@ with harness.folder() as folder, chromium.Page(BROWSER) as page:
     themes(page)
     accessible(page)
     overlaps(page, "reports/h200/forward.jsonl")
+    page.run("""(() => { const text = document.querySelector('figure:not([hidden]) svg text'), other = text.cloneNode(true);
+                 other.setAttribute('x', Number(text.getAttribute('x')) + 2); text.after(other); })()""")
+    equal("a planted overlap is found", len(page.run(OVERLAPS)), 1)
     for name, options in (("prefill", ["--seqlen", "8k", "--head-dim", "128", "--heads", "4"]),
                           ("decode", ["--pass", "decode", "--heads", "32", "--kv-heads", "8", "--seqlen", "4k"]),
                           ("backward", ["--pass", "backward", "--seqlen", "1k", "--attention-share", "0.3"])):

@@ -53,18 +53,19 @@ def same(seen):
     return seen["worst"] < WORST and seen["mean"] < MEAN
 
 
-def pictures():
+def pictures(folder):
+    runs = harness.part_of_forward(folder)
     names = [line.split()[0] for line in hbmscope("plot", "--list").splitlines() if not line.startswith(" ")]
     single = hbmscope("run", "--seqlen", "4k", "--attention-share", "0.3", "--json", "-")
     for name in names:
-        yield "h200/forward.jsonl", name, hbmscope("plot", harness.FORWARD, "--picture", name, "-o", "-", "--format", "svg",
+        yield "h200/forward.jsonl", name, hbmscope("plot", runs, "--picture", name, "-o", "-", "--format", "svg",
                                                    "--title", "An H200 & its counters")
         if name not in ("agreement", "sweep"):
             yield "one run", name, hbmscope("plot", "-", "--picture", name, "-o", "-", "--format", "svg", text=single)
 
 
 with harness.folder() as folder, chromium.Page(BROWSER) as page:
-    for source, name, svg in pictures():
+    for source, name, svg in pictures(folder):
         png = rendered(svg, folder)
         seen = compare(page, svg, png)
         check(f"{name} of {source} looks the same in both", same(seen), seen)

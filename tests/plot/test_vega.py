@@ -55,9 +55,9 @@ def expected(spec):
 with harness.folder() as folder:
     single = hbmscope("run", "--seqlen", "2k", "--attention-share", "0.3", "--json", "-")
     names = [line.split()[0] for line in hbmscope("plot", "--list").splitlines() if not line.startswith(" ")]
-    specs = {}
+    specs, runs = {}, harness.part_of_forward(folder)
     for name in names:
-        specs[name, "forward"] = hbmscope("plot", harness.FORWARD, "--picture", name, "-o", "-", "--format", "vl.json",
+        specs[name, "forward"] = hbmscope("plot", runs, "--picture", name, "-o", "-", "--format", "vl.json",
                                           "--title", "<b>\"A title\"</b>")
         if name not in ("agreement", "sweep"):
             specs[name, "one run"] = hbmscope("plot", "-", "--picture", name, "-o", "-", "--format", "vl.json", text=single)
