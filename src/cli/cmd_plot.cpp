@@ -74,7 +74,7 @@ plot::PlotData read_all(const Options& o) {
 plot::Chart single_chart(const plot::PlotData& data, const std::string& name) {
   for (const plot::Picture& picture : plot::pictures()) {
     if (!name.empty() && picture.name != name) continue;
-    plot::Drawn drawn = picture.draw(data);
+    plot::Drawn drawn = plot::drawn_of(picture, data);
     if (!drawn.charts.empty()) {
       plot::Chart chart = std::move(drawn.charts.front());
       if (drawn.charts.size() > 1)

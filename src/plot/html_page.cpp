@@ -127,7 +127,7 @@ std::string to_html_page(const PlotData& data, const PageOptions& options) {
   const std::string title = escaped(options.title.empty() ? "Where the bytes of attention go" : options.title);
   std::string nav, sections, missing;
   for (const Picture& picture : pictures()) {
-    const Drawn drawn = picture.draw(data);
+    const Drawn drawn = drawn_of(picture, data);
     if (drawn.charts.empty()) {
       missing += fmt::format("<li><b>{}</b>: {}</li>\n", escaped(picture.question), escaped(drawn.reason));
       continue;

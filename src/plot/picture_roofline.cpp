@@ -95,6 +95,7 @@ Chart roofline_chart(const PlotData& data, const std::vector<std::size_t>& group
   std::map<double, std::string> peaks;  // fp16 and bf16 often share one
   double own_peak = 0;
   for (const auto& [dtype, peak] : gpu.peak_flop_per_s) {
+    if (!std::isfinite(peak / *gpu.hbm_bytes_per_s)) continue;  // of a foreign file
     std::string& names = peaks[peak];
     names += (names.empty() ? "" : ", ") + dtype;
     if (dtype == own) own_peak = peak;

@@ -27,6 +27,14 @@ std::span<const Picture> pictures() {
   return kPictures;
 }
 
+Drawn drawn_of(const Picture& picture, const PlotData& data) {
+  try {
+    return picture.draw(data);
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
+}
+
 const Picture& picture(std::string_view name) {
   std::array<std::string_view, kPictures.size()> names;
   for (std::size_t i = 0; i < kPictures.size(); ++i) {

@@ -25,6 +25,8 @@ struct Picture {
 
 /// All pictures, in the order of a page: what `plot --list`, its help, docs/plots.md and the tests read.
 std::span<const Picture> pictures();
+/// The charts of a picture; an Error of the model, such as a count beyond 64 bits, is the reason why there are none.
+Drawn drawn_of(const Picture& picture, const PlotData& data);
 /// The picture of that name, or an Error (kind usage) with the nearest names.
 const Picture& picture(std::string_view name);
 
