@@ -28,10 +28,10 @@ std::string mask_text(const Mask& mask) {
 }
 
 /// Axes of a sweep that the shape, the GPU or the pass tell already, by the names of run's options.
-constexpr std::array<std::string_view, 22> kTold{
-    "seqlen",    "seqlen_q",     "seqlen_kv", "head_dim",   "head_dim_v", "batch",  "heads", "kv_heads",
-    "num_heads", "num_kv_heads", "dtype",     "causal",     "window",     "align",  "mask",  "alignment",
-    "pass",      "gpu",          "algorithm", "kv_lengths", "order",      "variant"};
+constexpr std::array<std::string_view, 21> kTold{
+    "seqlen",   "seqlen_q",  "seqlen_kv",    "head_dim", "head_dim_v", "batch",      "heads",
+    "kv_heads", "num_heads", "num_kv_heads", "dtype",    "causal",     "window",     "align",
+    "mask",     "alignment", "pass",         "gpu",      "algorithm",  "kv_lengths", "order"};
 
 std::string normalised(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
@@ -39,16 +39,13 @@ std::string normalised(std::string name) {
   return name;
 }
 
-/// What somebody asked for in a plan and no shape decides: the value of the first algorithm that has such a key.
-std::string plan_text(const Result& r, const std::string& key) {
-  const std::string wanted = "\"" + key + "\":\"";
-  for (const ResultAlgorithm& a : r.algorithms) {
-    const std::size_t at = a.plan.find(wanted);
-    if (at == std::string::npos) continue;
-    const std::size_t first = at + wanted.size();
-    return a.plan.substr(first, a.plan.find('"', first) - first);
+/// The order of CTAs that the command asked for: the one in a plan may be chosen by the shape.
+std::string order_text(const Result& r) {
+  for (std::size_t i = 0; i < r.argv.size(); ++i) {
+    if (r.argv[i].starts_with("--order=")) return r.argv[i].substr(8);
+    if (r.argv[i] == "--order" && i + 1 < r.argv.size()) return r.argv[i + 1];
   }
-  return "default";
+  return "chosen";
 }
 
 std::vector<Field> fields_of(const Result& r) {
@@ -69,7 +66,7 @@ std::vector<Field> fields_of(const Result& r) {
   all.push_back({"kv_lengths", lengths.empty() ? "all" : lengths, std::nullopt});
   all.push_back({"pass", r.pass, std::nullopt});
   all.push_back({"gpu", r.gpu.name, std::nullopt});
-  for (const char* key : {"order", "variant"}) all.push_back({key, plan_text(r, key), std::nullopt});
+  all.push_back({"order", order_text(r), std::nullopt});
   if (r.sweep) {
     for (const SweepPoint::Axis& axis : r.sweep->axes) {
       const std::string name = normalised(axis.name);
@@ -169,7 +166,7 @@ void PlotData::finish() {
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
     if (i < met_.size() && met_[i]) continue;
     throw Error(ErrorKind::usage, "--where: no result has a field " + in_quotes(conditions_[i].field),
-                "fields are seqlen, head_dim, batch, heads, heads_per_kv, dtype, mask, pass, gpu, order, variant, file "
+                "fields are seqlen, head_dim, batch, heads, heads_per_kv, dtype, mask, pass, gpu, order, file "
                 "and the axes of a "
                 "sweep");
   }
