@@ -66,20 +66,18 @@ Chart from_results(const PlotData& data, const Grouped& by, const Group& group) 
   const std::size_t step = (group.results.size() + kMostPoints - 1) / kMostPoints;
   if (step > 1) chart.notes.push_back(fmt::format("Of {} results one in {} is drawn.", group.results.size(), step));
   for (const std::string& name : algorithm_names(data, group.results)) {
-    Series ledger{name, "", algorithm_style(name), {}, {}, {}}, peak = ledger;
+    const Series empty{name, "", algorithm_style(name), {}, {}, {}};
+    Series ledger = empty, peak = empty;
     peak.name = name + ", measured peak of the device";
     peak.style.line = Line::none;
     peak.style.filled = false;
     for (std::size_t at_result = 0; at_result < group.results.size(); at_result += step) {
       const std::size_t i = group.results[at_result];
-      const Result& r = data.results()[i];
-      const ResultAlgorithm* a = r.find(name);
+      const ResultAlgorithm* a = data.results()[i].find(name);
       if (a == nullptr) continue;
-      const auto at = static_cast<std::int64_t>(*data.find(i, by.x)->number);
-      const std::int64_t heads = r.shape->batch * r.shape->num_heads;
       const auto put = [&](Series& to, std::int64_t bytes) {
-        to.x.emplace_back(at);
-        to.y.push_back(by.per_head ? Number(static_cast<double>(bytes) / static_cast<double>(heads)) : Number(bytes));
+        to.x.push_back(x_of(data, by, i));
+        to.y.push_back(y_of(data, by, i, bytes));
       };
       if (a->memory.intermediate_bytes) put(ledger, *a->memory.intermediate_bytes);
       if (a->memory.measured_peak_bytes) put(peak, *a->memory.measured_peak_bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -30,6 +31,13 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+/// Of a row of a sweep, which holds no command: what it ran over.
+std::string sweep_words(const Result& r) {
+  std::string names;
+  for (const SweepPoint::Axis& axis : r.sweep->axes) names += (names.empty() ? "" : ", ") + axis.name;
+  return "hbmscope sweep over " + (names.empty() ? std::string("one point") : names);
+}
+
 std::vector<std::string> commands_of(const PlotData& data, const std::vector<std::size_t>& results) {
   std::vector<std::string> all;
   std::set<std::string> seen;
@@ -40,6 +48,7 @@ std::vector<std::string> commands_of(const PlotData& data, const std::vector<std
       if (command.empty()) word.erase(0, word.rfind('/') + 1);  // where the program lay says nothing
       command += (command.empty() ? "" : " ") + shell_word(word);
     }
+    if (command.empty() && data.results()[i].sweep) command = sweep_words(data.results()[i]);
     unknown = unknown || command.empty();
     if (!command.empty() && seen.insert(command).second) all.push_back(std::move(command));
   }
@@ -126,6 +135,18 @@ std::string_view symbol_of(std::string_view field) {
   if (field == "seqlen") return "N";
   if (field == "head_dim") return "d";
   return "x";
+}
+
+Number x_of(const PlotData& data, const Grouped& by, std::size_t result) {
+  const double x = *data.find(result, by.x)->number;
+  constexpr double kExact = 9007199254740992.0;  // 2^53: up to here a double holds every whole number
+  return x == std::floor(x) && std::abs(x) <= kExact ? Number(static_cast<std::int64_t>(x)) : Number(x);
+}
+
+Number y_of(const PlotData& data, const Grouped& by, std::size_t result, std::int64_t bytes) {
+  const AttentionShape& shape = *data.results()[result].shape;
+  if (!by.per_head) return bytes;
+  return static_cast<double>(bytes) / (static_cast<double>(shape.batch) * static_cast<double>(shape.num_heads));
 }
 
 Table table_of_series(const Chart& chart) {

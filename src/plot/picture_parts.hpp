@@ -30,6 +30,10 @@ std::vector<std::size_t> all_results(const PlotData& data);
 std::string exponent_note(const Series& series, std::string_view x_symbol);
 std::string_view symbol_of(std::string_view field);  ///< "N" for seqlen, "d" for head_dim
 
+/// Where a result lies along the lines, and what lies there: bytes, or those of one head.
+Number x_of(const PlotData& data, const Grouped& by, std::size_t result);
+Number y_of(const PlotData& data, const Grouped& by, std::size_t result, std::int64_t bytes);
+
 /// A column for x and one for each series; rows by x, as far as the series share it.
 Table table_of_series(const Chart& chart);
 /// A row a mark: series, label, x, y.

@@ -30,13 +30,8 @@ Series series_of(const PlotData& data, const Grouped& by, const Group& group, co
                                  : from_counters ? measured(*a, boundary)
                                                  : predicted(*a, boundary);
     if (entry == nullptr) continue;
-    const Field* x = data.find(i, by.x);
-    const double whole = *x->number;
-    const auto as_integer = static_cast<std::int64_t>(whole);
-    series.x.push_back(static_cast<double>(as_integer) == whole ? Number(as_integer) : Number(whole));
-    const std::int64_t heads = r.shape->batch * r.shape->num_heads;
-    series.y.push_back(by.per_head ? Number(static_cast<double>(*entry->total) / static_cast<double>(heads))
-                                   : Number(*entry->total));
+    series.x.push_back(x_of(data, by, i));
+    series.y.push_back(y_of(data, by, i, *entry->total));
   }
   series.note = exponent_note(series, symbol_of(by.x));
   return series;
