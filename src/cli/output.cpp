@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <system_error>
 
 #include "core/error.hpp"
@@ -72,22 +74,36 @@ std::string target_of(const std::string& path) {
   return target.string();
 }
 
-/// Signals that would end the program wait, so that no temporary is left. All threads that computed are done by now.
+}  // namespace
+
+/// Signals that would end the program wait, so that no temporary is left. All threads that computed are done by now, or
+/// there are none.
 class WithoutSignals {
  public:
   WithoutSignals() {
     sigset_t signals;
     ::sigemptyset(&signals);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&signals, number);
+    for (const int number : kEnding) ::sigaddset(&signals, number);
     ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  /// Is one of them waiting that nobody but this blocks?
+  [[nodiscard]] bool one_waits() const {
+    sigset_t waiting;
+    ::sigpending(&waiting);
+    return std::any_of(std::begin(kEnding), std::end(kEnding), [&](int number) {
+      return ::sigismember(&waiting, number) == 1 && ::sigismember(&before_, number) == 0;
+    });
   }
   ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   WithoutSignals(const WithoutSignals&) = delete;
   WithoutSignals& operator=(const WithoutSignals&) = delete;
 
  private:
+  static constexpr int kEnding[]{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   sigset_t before_{};
 };
+
+namespace {
 
 /// mkstemp makes files for the owner only; a new result gets the rights any new file gets. Returns errno.
 int give_usual_rights(int descriptor) {
@@ -133,33 +149,77 @@ void check_result_path(const std::string& path) {
   }
 }
 
-void write_result(const std::string& given_path, std::string_view text) {
-  if (given_path == "-") return write_stdout(text);
-  const std::string path = target_of(given_path);
+/// What an unfinished result has open.
+struct ResultFile::Open {
+  std::string path;       ///< where links led
+  std::string temporary;  ///< empty: written in place
+  int descriptor = -1;
+  bool replaces = false;
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {  // a device or a pipe takes no rename
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) fail(path, "cannot open", errno);
-    int code = write_all(descriptor, text);
-    if (::close(descriptor) != 0 && code == 0) code = errno;
-    if (code != 0) fail(path, "cannot write", code);
+  std::optional<WithoutSignals> until_the_temporary_is_gone;
+};
+
+ResultFile::ResultFile(const std::string& path) : given_path_(path) {
+  if (path == "-") return;
+  open_ = std::make_unique<Open>();
+  Open& o = *open_;
+  o.path = target_of(path);
+  if (::stat(o.path.c_str(), &o.status) == 0 && !S_ISREG(o.status.st_mode)) {  // a device or a pipe takes no rename
+    o.descriptor = ::open(o.path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (o.descriptor < 0) fail(path, "cannot open", errno);
     return;
   }
-  const bool replaces = ::access(path.c_str(), F_OK) == 0;
+  o.replaces = ::access(o.path.c_str(), F_OK) == 0;
   // The folder's rights would do for a rename; whoever locked a file means its content.
-  if (replaces && ::access(path.c_str(), W_OK) != 0) fail(path, "cannot write", errno);
-  const WithoutSignals until_the_temporary_is_gone;
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = ::mkstemp(temporary.data());
-  if (descriptor < 0) fail(path, "cannot create", errno);
-  int code = write_all(descriptor, text);
-  if (code == 0) code = replaces ? take_rights(descriptor, status) : give_usual_rights(descriptor);
-  if (::close(descriptor) != 0 && code == 0) code = errno;
-  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
-  if (code != 0) {
-    ::unlink(temporary.c_str());
-    fail(path, "cannot write", code);
+  if (o.replaces && ::access(o.path.c_str(), W_OK) != 0) fail(path, "cannot write", errno);
+  o.until_the_temporary_is_gone.emplace();
+  o.temporary = o.path + ".XXXXXX";
+  o.descriptor = ::mkstemp(o.temporary.data());
+  if (o.descriptor < 0) {
+    const int code = errno;
+    o.temporary.clear();
+    fail(path, "cannot create", code);
   }
+}
+
+ResultFile::~ResultFile() {
+  if (open_) drop();
+}
+
+void ResultFile::drop() {
+  if (open_->descriptor >= 0) ::close(open_->descriptor);
+  if (!open_->temporary.empty()) ::unlink(open_->temporary.c_str());
+  open_.reset();
+}
+
+void ResultFile::write(std::string_view text) {
+  if (given_path_ == "-") return write_stdout(text);
+  if (open_->until_the_temporary_is_gone && open_->until_the_temporary_is_gone->one_waits())
+    drop();  // ends the program
+  if (!open_) fail(given_path_, "cannot write", EINTR);
+  if (const int code = write_all(open_->descriptor, text); code != 0) {
+    drop();
+    fail(given_path_, "cannot write", code);
+  }
+}
+
+void ResultFile::finish() {
+  if (given_path_ == "-") return;
+  Open& o = *open_;
+  int code = 0;
+  if (!o.temporary.empty()) code = o.replaces ? take_rights(o.descriptor, o.status) : give_usual_rights(o.descriptor);
+  if (::close(o.descriptor) != 0 && code == 0) code = errno;
+  o.descriptor = -1;
+  if (!o.temporary.empty() && code == 0 && ::rename(o.temporary.c_str(), o.path.c_str()) != 0) code = errno;
+  if (code == 0) o.temporary.clear();
+  drop();
+  if (code != 0) fail(given_path_, "cannot write", code);
+}
+
+void write_result(const std::string& path, std::string_view text) {
+  ResultFile file(path);
+  file.write(text);
+  file.finish();
 }
 
 void say_error(std::string_view message, std::string_view hint) {

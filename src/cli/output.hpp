@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,25 @@ bool is_same_file(const std::string& one, const std::string& other);
 /// file that is there keeps its mode, and its owner where that is permitted; one that may not be written is refused; a
 /// hard link comes apart from its others, which keep what they hold.
 void write_result(const std::string& path, std::string_view text);
+
+/// A result that is written piece by piece, else as write_result() does it: under another name until finish(). A signal
+/// that ends the program waits for the next piece, and leaves no file either.
+class ResultFile {
+ public:
+  explicit ResultFile(const std::string& path);
+  ~ResultFile();
+  ResultFile(const ResultFile&) = delete;
+  ResultFile& operator=(const ResultFile&) = delete;
+  void write(std::string_view text);
+  void finish();
+
+ private:
+  struct Open;
+  void drop();
+
+  std::string given_path_;
+  std::unique_ptr<Open> open_;  ///< nothing for standard output, and after the end
+};
 
 /// One sentence on standard error, and what to do about it.
 void say_error(std::string_view message, std::string_view hint);

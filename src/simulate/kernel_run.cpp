@@ -28,20 +28,23 @@ std::int64_t cta_at(std::int64_t n, const KernelWalk& kernel, CtaOrder order) {
 
 }  // namespace
 
-KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& config, Pace pace, L2Cache& cache)
+KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& config, Pace pace, L2Cache& cache,
+                     ScheduleListener* listener, std::int64_t start)
     : kernel_(kernel),
       order_(order),
       pace_(pace),
       sms_(std::max<std::int64_t>(1, config.num_sms / kernel.cluster)),
       younger_stall_(pace == Pace::coupled && kernel.double_buffered ? kYoungerStall : 0),
       cache_(cache),
+      listener_(listener),
+      now_(start),
       slots_(static_cast<std::size_t>(std::min(resident_units(kernel, config), kernel.num_ctas))) {
   const std::int64_t traces = kernel.tiles_per_head * kernel.passes_per_cta;
   if (kernel.heads_per_kv > 0 && kernel.num_ctas > kernel.tiles_per_head && traces <= kMaxSharedTraces) {
     shared_.assign(static_cast<std::size_t>(traces), TileTrace());
   }
   tile_key({Tensor::Q, kernel.num_ctas / kernel.tiles_per_head, 0});  // refuses more heads than a key holds
-  choose_period();
+  if (listener_ == nullptr) choose_period();
 }
 
 void KernelRun::play(const Progress& progress) {
@@ -53,8 +56,15 @@ void KernelRun::play(const Progress& progress) {
       skip_repetitions(progress);
     }
     if (running_ == 0) return;
-    for (Slot& slot : slots_) {
-      if (slot.busy()) played_ += take_step(slot);
+    if (listener_ != nullptr) {
+      listener_->time(now_++);
+      for (Slot& slot : slots_) {
+        if (slot.busy()) played_ += take_step<true>(slot);
+      }
+    } else {
+      for (Slot& slot : slots_) {
+        if (slot.busy()) played_ += take_step<false>(slot);
+      }
     }
     if (progress && played_ - reported > kReportEvery) {
       progress(played_ - reported);
@@ -74,6 +84,7 @@ Traffic KernelRun::requested() const {
 
 /// CTAs of a single step cannot get ahead of each other: no need to take them down first.
 void KernelRun::play_one_step_ctas(const Progress& progress) {
+  if (listener_ != nullptr) return tell_of_one_step_ctas();
   struct Player : TileListener {
     explicit Player(KernelRun& kernel) : run(kernel) {}
     void load(const TileId& tile, Bytes bytes) override { play(tile, bytes, false, run.read_); }
@@ -93,6 +104,46 @@ void KernelRun::play_one_step_ctas(const Progress& progress) {
   }
 }
 
+/// The same, in waves: as many CTAs as there are places take their only step at one time.
+void KernelRun::tell_of_one_step_ctas() {
+  struct Collector : TileListener {
+    void load(const TileId& tile, Bytes bytes) override { add(tile, bytes, false); }
+    void store(const TileId& tile, Bytes bytes) override { add(tile, bytes, true); }
+    void add(const TileId& tile, Bytes bytes, bool store) {
+      requests.push_back({tile_key(tile), bytes.value(), tile.tensor, store});
+    }
+    std::vector<TileRequest> requests;
+  } cta;
+  for (; started_ < kernel_.num_ctas; ++started_) {
+    const std::int64_t slot = started_ % std::ssize(slots_);
+    if (slot == 0) listener_->time(now_++);
+    cta.requests.clear();
+    PlayedRequest who{};
+    who.cta = cta_at(started_, kernel_, order_);
+    kernel_.walk_pass(who.cta, 0, cta);
+    who.count = std::ssize(cta.requests);
+    for (const TileRequest& r : cta.requests) {
+      (r.store ? written_ : read_)[static_cast<std::size_t>(r.tensor)] += r.bytes;
+      play_and_tell(r.key, r, slot, who);
+    }
+    played_ += who.count;
+  }
+}
+
+bool KernelRun::play_and_tell(std::uint64_t key, const TileRequest& r, std::int64_t slot, PlayedRequest& who) {
+  const bool hit = cache_.request(key, r);
+  who.sm = slot % sms_ * kernel_.cluster;
+  who.place = slot / sms_;
+  who.places = (std::ssize(slots_) - 1) / sms_ + 1;
+  who.tile = tile_of(key);
+  who.bytes = Bytes(r.bytes);
+  who.store = r.store;
+  who.through_hbm = !hit || (r.store && !cache_.takes(r.bytes));
+  listener_->request(who);
+  ++who.index;
+  return hit;
+}
+
 void KernelRun::start_ctas() {
   for (Slot& slot : slots_) {
     if (slot.busy() || started_ == kernel_.num_ctas) continue;
@@ -100,6 +151,7 @@ void KernelRun::start_ctas() {
     slot.pass = -1;
     slot.stalls = 0;
     slot.older = 0;
+    slot.turn = 0;
     each_beside(slot, [&](const Slot&) { ++slot.older; });
     ++running_;
     next_pass(slot);
@@ -154,17 +206,26 @@ const TileTrace* KernelRun::shared_trace(Slot& slot) {
   return &trace;
 }
 
+template <bool kTold>
 std::int64_t KernelRun::take_step(Slot& slot) {
   if (slot.stalls >= kPartsPerStep) {
     slot.stalls -= kPartsPerStep;
     return 0;
   }
   bool hit = true;
+  [[maybe_unused]] PlayedRequest who{};
+  if constexpr (kTold) who.cta = slot.cta, who.step = slot.turn++;
   const TileTrace::Steps steps = slot.trace->steps()[slot.steps];  // a copy: the next pass may take the trace's place
+  if constexpr (kTold) who.count = steps.end - steps.begin;
   for (std::uint32_t i = steps.begin; i < steps.end; ++i) {
     const TileTrace::Request& r = slot.trace->request(i);
     const std::uint64_t key = r.first.key + static_cast<std::uint64_t>(slot.repeat) * r.key_stride;
-    hit = cache_.request(slot.shift.moved(key, r.first.tensor), r.first) && hit;
+    const std::uint64_t moved = slot.shift.moved(key, r.first.tensor);
+    if constexpr (kTold) {
+      hit = play_and_tell(moved, r.first, &slot - slots_.data(), who) && hit;
+    } else {
+      hit = cache_.request(moved, r.first) && hit;
+    }
   }
   if (!hit && pace_ == Pace::coupled) slot.stalls += kMissStall;
   slot.stalls += younger_stall_ * slot.older;

@@ -17,11 +17,16 @@ class KernelRun {
  public:
   using Progress = std::function<void(std::int64_t requests)>;
 
-  KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& config, Pace pace, L2Cache& cache);
+  /// Where there is a `listener`, it is told of every request, the first one in step `start` of the simulation; then
+  /// nothing that repeats is skipped.
+  KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& config, Pace pace, L2Cache& cache,
+            ScheduleListener* listener = nullptr, std::int64_t start = 0);
   void play(const Progress& progress);
   /// What the SMs asked for, at sm_l2.
   [[nodiscard]] Traffic requested() const;
   [[nodiscard]] std::int64_t requests_played() const { return played_; }
+  /// The step of the simulation after the last one.
+  [[nodiscard]] std::int64_t end() const { return now_; }
 
  private:
   /// The CTA that runs in one of the places, and how far it has come.
@@ -34,6 +39,7 @@ class KernelRun {
     std::int64_t repeat = 0;
     std::int64_t stalls = 0;  ///< time lost, in parts of a step
     std::int64_t older = 0;   ///< CTAs on its SM that started before it
+    std::int64_t turn = 0;    ///< steps taken, counted for a listener only
     [[nodiscard]] bool busy() const { return cta >= 0; }
   };
   /// All that decides what the CTAs after the first `started` will do to the L2, and the bytes so far.
@@ -45,6 +51,7 @@ class KernelRun {
   };
 
   void play_one_step_ctas(const Progress& progress);
+  void tell_of_one_step_ctas();
   void start_ctas();
   void next_pass(Slot& slot);
   /// Calls `f` with each CTA that shares the slot's SM.
@@ -52,7 +59,10 @@ class KernelRun {
   void each_beside(const Slot& slot, F&& f);
   const TileTrace* own_trace(Slot& slot);
   const TileTrace* shared_trace(Slot& slot);
+  template <bool kTold>
   std::int64_t take_step(Slot& slot);
+  /// Plays the request and tells the listener. False for a load that had to go to HBM.
+  bool play_and_tell(std::uint64_t key, const TileRequest& r, std::int64_t slot, PlayedRequest& who);
 
   [[nodiscard]] HeadShift shift_to(std::int64_t head) const { return {head, head / kernel_.heads_per_kv}; }
   void choose_period();
@@ -66,6 +76,8 @@ class KernelRun {
   std::int64_t sms_;            ///< or groups of SMs, where a cluster takes more than one
   std::int64_t younger_stall_;  ///< parts of a step, for each older CTA
   L2Cache& cache_;
+  ScheduleListener* listener_;
+  std::int64_t now_;  ///< step of the simulation, counted for a listener only
   std::vector<Slot> slots_;
   std::vector<TileTrace> shared_;  ///< by tile and pass, where heads are alike
   std::int64_t started_ = 0, running_ = 0, played_ = 0;

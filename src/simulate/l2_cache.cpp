@@ -34,6 +34,13 @@ std::uint64_t tile_key(const TileId& tile) {
   return (((static_cast<std::uint64_t>(tile.tensor) << kHeadBits | head) << kRowBits | row) << kColumnBits) | column;
 }
 
+TileId tile_of(std::uint64_t key) {
+  const auto field = [&](int shift, int bits) {
+    return static_cast<std::int64_t>((key >> shift) & ((std::uint64_t{1} << bits) - 1));
+  };
+  return {tensor_of(key), field(kTileKeyHeadShift, kHeadBits), field(kColumnBits, kRowBits), field(0, kColumnBits)};
+}
+
 L2Cache::L2Cache(Bytes capacity) : capacity_(capacity.value()), buckets_(1 << 12, kNone) {}
 
 std::size_t L2Cache::bucket_of(std::uint64_t key) const {
@@ -82,6 +89,7 @@ void L2Cache::evict_oldest() {
   const std::uint32_t index = tail_;
   const Entry& entry = entries_[index];
   if (entry.dirty) written_[static_cast<std::size_t>(entry.tensor)] += entry.bytes;
+  if (listener_ != nullptr) listener_->left_l2(tile_of(entry.key), Bytes(entry.bytes), entry.dirty);
   used_ -= entry.bytes;
   if (entry.key == newest_ || entry.key == second_newest_) newest_ = second_newest_ = UINT64_MAX;
   leave_bucket(index);
@@ -157,7 +165,10 @@ void L2Cache::to_front(std::uint32_t index) {
 void L2Cache::flush() {
   for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
     Entry& entry = entries_[index];
-    if (entry.dirty) written_[static_cast<std::size_t>(entry.tensor)] += entry.bytes;
+    if (entry.dirty) {
+      written_[static_cast<std::size_t>(entry.tensor)] += entry.bytes;
+      if (listener_ != nullptr) listener_->left_l2(tile_of(entry.key), Bytes(entry.bytes), true);
+    }
     entry.dirty = false;
   }
 }

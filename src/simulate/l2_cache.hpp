@@ -4,11 +4,14 @@
 #include <vector>
 
 #include "model/algorithm.hpp"
+#include "simulate/schedule_listener.hpp"
 
 namespace hbmscope {
 
 /// A tile's place in one 64-bit word, or an Error (kind usage) where the shape has more tiles than the fields hold.
 std::uint64_t tile_key(const TileId& tile);
+/// The tile of a key.
+TileId tile_of(std::uint64_t key);
 
 inline constexpr int kTileKeyHeadShift = 38;  ///< where a key's batch_head begins
 
@@ -35,6 +38,8 @@ struct TileRequest {
 class L2Cache {
  public:
   explicit L2Cache(Bytes capacity);
+  /// Tells `listener`, unless it is null, which tiles leave from now on.
+  void tell(ScheduleListener* listener) { listener_ = listener; }
 
   /// Asks for tile `key`, in all else like `r`. False for a load that had to go to HBM.
   bool request(std::uint64_t key, const TileRequest& r) {
@@ -43,6 +48,8 @@ class L2Cache {
     if (!r.store && (key == newest_ || key == second_newest_)) return true;
     return look_up(key, r);
   }
+  /// Does the cache hold tiles of this size? A larger one passes through it.
+  [[nodiscard]] bool takes(std::int64_t bytes) const { return bytes <= capacity_; }
   /// Writes every dirty tile back.
   void flush();
   /// Bytes across l2_hbm since the last call.
@@ -100,6 +107,7 @@ class L2Cache {
   std::vector<std::uint32_t> buckets_;  ///< first entry of each, or kNone
   std::uint32_t head_ = kNone, tail_ = kNone;
   Sums read_{}, written_{};
+  ScheduleListener* listener_ = nullptr;
 };
 
 }  // namespace hbmscope

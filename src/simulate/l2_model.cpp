@@ -19,17 +19,25 @@ std::int64_t resident_units(const KernelWalk& kernel, const L2Config& config) {
 }
 
 L2Result simulate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config, Pace pace,
-                     const std::function<void(std::int64_t)>& progress) {
+                     const std::function<void(std::int64_t)>& progress, ScheduleListener* listener) {
   L2Cache cache(config.capacity);
   L2Result result;
   for (int run = config.warm ? 0 : 1; run < 2; ++run) {
     result = {};
+    std::int64_t now = 0;
+    ScheduleListener* const told = run == 1 ? listener : nullptr;
+    cache.tell(told);
     for (const KernelWalk& kernel : kernels) {
-      KernelRun one(kernel, order, config, pace, cache);
+      if (told != nullptr) told->stage(kernel.stage);
+      KernelRun one(kernel, order, config, pace, cache, told, now);
       one.play(progress);
+      now = one.end();
       result.requested.push_back({kernel.stage, one.requested()});
       result.requests_played += one.requests_played();
-      if (!config.warm && &kernel == &kernels.back()) cache.flush();
+      if (!config.warm && &kernel == &kernels.back()) {
+        if (told != nullptr) told->time(now);
+        cache.flush();
+      }
       result.stages.push_back({kernel.stage, cache.take_traffic()});
       result.traffic += result.stages.back().traffic;
     }

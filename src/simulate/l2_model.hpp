@@ -5,6 +5,7 @@
 
 #include "model/algorithm.hpp"
 #include "model/gpu_spec.hpp"
+#include "simulate/schedule_listener.hpp"
 
 namespace hbmscope {
 
@@ -54,9 +55,10 @@ struct L2Result {
 };
 
 /// Plays the kernels' tile requests against an L2, one pace. `progress`, if given, is called now and then with the
-/// number of requests so far and ends the simulation by throwing.
+/// number of requests so far and ends the simulation by throwing. `listener`, if given, is told of each request (of the
+/// second run from a warm start), and ends it the same way; the result is that without one.
 L2Result simulate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config, Pace pace,
-                     const std::function<void(std::int64_t)>& progress = {});
+                     const std::function<void(std::int64_t)>& progress = {}, ScheduleListener* listener = nullptr);
 
 /// Tiles that walking these kernels looks at, live or not: what a simulation costs.
 std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels);

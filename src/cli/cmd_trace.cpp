@@ -1,0 +1,90 @@
+#include <memory>
+
+#include "analysis/trace.hpp"
+#include "cli/app.hpp"
+#include "cli/help_format.hpp"
+#include "cli/options_without_effect.hpp"
+#include "cli/output.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/run_options.hpp"
+#include "cli/targets.hpp"
+#include "cli/typed_options.hpp"
+#include "report/trace_chrome.hpp"
+#include "report/trace_document.hpp"
+#include "report/trace_jsonl.hpp"
+
+namespace hbmscope {
+namespace {
+
+/// Of `run`'s options, those that say nothing to a schedule: how far to go, how to measure, and the step around it.
+constexpr const char* kNotOfTrace[]{
+    "--engine", "--device",   "--repeats",         "--kernel-counters",   "--hw-counters",         "--require",
+    "--seed",   "--portable", "--attention-share", "--attention-speedup", "--attention-time-saved"};
+
+struct Options {
+  RunOptions run;
+  std::int64_t max_events = kDefaultMaxEvents;
+  std::string jsonl, chrome;
+};
+
+Trace traced(const RunRequest& request, const Options& o, TraceListener& listener) {
+  ProgressLine progress("tracing");
+  return trace(request, o.max_events, listener, [&](double fraction) { progress.at(fraction); });
+}
+
+void execute(const CLI::App& command, Options o, const std::vector<std::string>& argv) {
+  if (o.jsonl.empty() && o.chrome.empty()) o.jsonl = "-";
+  check_targets({o.jsonl, o.chrome, {}}, files_among({o.run.gpu}));
+  o.run.engine = "model";
+  const RunRequest request = to_request(o.run);
+  refuse_options_without_effect(command, request);
+  Trace last;
+  // One target after the other: so that a signal, or a full disk, leaves nothing half-written of either.
+  if (!o.jsonl.empty()) {
+    ResultFile file(o.jsonl);
+    TraceJsonl writer([&](std::string_view text) { file.write(text); });
+    last = traced(request, o, writer);
+    writer.finish();
+    file.finish();
+  }
+  if (!o.chrome.empty()) {
+    ResultFile file(o.chrome);
+    TraceChrome writer([&](std::string_view text) { file.write(text); });
+    last = traced(request, o, writer);
+    writer.finish(last, argv);
+    file.finish();
+  }
+  if (o.jsonl != "-" && o.chrome != "-")
+    write_stdout(to_text(trace_document(last), output_width(), stdout_wants_colour()));
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app, const Invocation& invocation) {
+  CLI::App* c =
+      app.add_subcommand("trace", "The tile schedule, event by event: JSON lines, or a trace for ui.perfetto.dev");
+  wrap_help(*c);
+  const auto options = std::make_shared<Options>();
+  add_run_options(*c, options->run);
+  for (const char* option : kNotOfTrace) c->remove_option(c->get_option(option));
+  const char* output = "Output";
+  c->add_option("--jsonl", options->jsonl, "Write a line of JSON an event to FILE, or - for standard output (default)")
+      ->type_name("FILE|-")
+      ->group(output);
+  c->add_option("--chrome", options->chrome,
+                "Write a trace that ui.perfetto.dev and chrome://tracing open to FILE or -")
+      ->type_name("FILE|-")
+      ->group(output);
+  add_count(*c, "--max-events", options->max_events, "Refuse a schedule of more tile requests (default 1000000)")
+      ->group(output);
+  c->footer(
+      "One algorithm unless --algorithm names more (default: the fused one of the pass).\n"
+      "Examples:\n"
+      "  hbmscope trace --seqlen 1k --algorithm naive | head -n 3\n"
+      "  hbmscope trace --chrome flash_v2.json\n"
+      "  hbmscope trace --causal --heads 8 --gpu h200 --jsonl events.jsonl\n"
+      "What the fields mean: docs/trace.md");
+  c->callback([c, options, &invocation] { execute(*c, *options, invocation.argv); });
+}
+
+}  // namespace hbmscope
