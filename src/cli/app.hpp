@@ -21,6 +21,7 @@ void add_gpu(CLI::App& app, const Invocation& invocation);
 void add_scenario(CLI::App& app, const Invocation& invocation);
 void add_profile(CLI::App& app, const Invocation& invocation);
 void add_lesson(CLI::App& app, const Invocation& invocation);
+void add_compare(CLI::App& app, const Invocation& invocation);
 void add_trace(CLI::App& app, const Invocation& invocation);
 void add_explain(CLI::App& app, const Invocation& invocation);
 void add_plot(CLI::App& app, const Invocation& invocation);
