@@ -81,7 +81,7 @@ TEST_CASE("only this program runs, and of it only what reads and ends by itself"
 
 TEST_CASE("no command writes a file, needs a device or reads without end") {
   for (const char* option : {"--json out.json", "--json=out.json", "--csv out.csv", "--csv=-x", "--markdown a.md",
-                             "--markdown=a.md", "-o x"}) {
+                             "--markdown=a.md", "-o x", "--jsonl e.jsonl", "--chrome=t.json", "--html t.html"}) {
     CAPTURE(option);
     CHECK(refused("hbmscope run " + std::string(option), "would write a file"));
   }

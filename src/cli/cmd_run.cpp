@@ -18,13 +18,15 @@ namespace {
 struct Options {
   RunOptions run;
   RunView view;
+  bool chart = false;
   Targets targets;
 };
 
-void execute(const CLI::App& command, const Options& o, const std::vector<std::string>& argv) {
+void execute(const CLI::App& command, Options o, const std::vector<std::string>& argv) {
   check_targets(o.targets, files_among({o.run.gpu}));
   const RunRequest request = to_request(o.run);
   refuse_options_without_effect(command, request);
+  if (o.chart) o.view.chart = chart_style();
   RunResult result;
   {
     ProgressLine progress("simulating the L2");
@@ -49,11 +51,13 @@ void add_run(CLI::App& app, const Invocation& invocation) {
   c->add_flag("--explain", options->view.explain,
               "Say under each table what its columns mean and how its figures came about")
       ->group(output);
+  c->add_flag("--chart", options->chart, "Draw the bytes as bars, and the roofline, in characters")->group(output);
   add_targets(*c, options->targets);
   for (const char* target : {"--json", "--csv", "--markdown"}) c->get_option(target)->group(output);
   c->footer(
       "Examples:\n"
       "  hbmscope run\n"
+      "  hbmscope run --causal --chart\n"
       "  hbmscope run --seqlen 8k --head-dim 128 --heads 64 --causal --gpu h200\n"
       "  hbmscope run --heads 32 --kv-heads 8 --pass decode --json -");
   c->callback([c, options, &invocation] { execute(*c, *options, invocation.argv); });

@@ -56,6 +56,7 @@ RunResult run_one(const Scenario& scenario, std::size_t run) {
 
 struct Options {
   std::string name;
+  bool chart = false;
   Targets targets;
 };
 
@@ -67,11 +68,13 @@ void run_scenario(const Options& o, const std::vector<std::string>& argv) {
   check_targets(o.targets, files_among(gpus));
   Document report = scenario_opening(scenario);
   std::vector<Json> runs;
+  RunView view;
+  if (o.chart) view.chart = chart_style();
   for (std::size_t run = 0; run < scenario.runs.size(); ++run) {
     const RunResult result = run_one(scenario, run);
     runs.push_back(run_to_json(result, argv));
     report.push_back(Paragraph{"Run " + scenario_run_words(scenario.runs[run]).text, true});
-    append(report, run_document(result, {}));
+    append(report, run_document(result, view));
   }
   const std::vector<ExpectationResult> results = check_expectations(scenario, runs);
   append(report, scenario_outcome(scenario, results));
@@ -166,6 +169,7 @@ void add_scenario(CLI::App& app, const Invocation& invocation) {
   run->add_option("scenario", options->name, "A scenario of `hbmscope scenario list`, or a file of your own")
       ->type_name("NAME|FILE.json")
       ->required();
+  run->add_flag("--chart", options->chart, "Draw the bytes as bars, and the roofline, in characters");
   run->add_option("--json", options->targets.json,
                   "Write runs and expectations as JSON to FILE, or - for standard output")
       ->type_name("FILE|-");

@@ -9,6 +9,7 @@
 #include "cli/run_options.hpp"
 #include "cli/targets.hpp"
 #include "cli/typed_options.hpp"
+#include "plot/tiles_animation.hpp"
 #include "report/trace_chrome.hpp"
 #include "report/trace_document.hpp"
 #include "report/trace_jsonl.hpp"
@@ -24,7 +25,7 @@ constexpr const char* kNotOfTrace[]{
 struct Options {
   RunOptions run;
   std::int64_t max_events = kDefaultMaxEvents;
-  std::string jsonl, chrome;
+  std::string jsonl, chrome, html;
 };
 
 Trace traced(const RunRequest& request, const Options& o, TraceListener& listener) {
@@ -33,36 +34,40 @@ Trace traced(const RunRequest& request, const Options& o, TraceListener& listene
 }
 
 void execute(const CLI::App& command, Options o, const std::vector<std::string>& argv) {
-  if (o.jsonl.empty() && o.chrome.empty()) o.jsonl = "-";
-  check_targets({o.jsonl, o.chrome, {}}, files_among({o.run.gpu}));
+  if (o.jsonl.empty() && o.chrome.empty() && o.html.empty()) o.jsonl = "-";
+  check_targets({o.jsonl, o.chrome, o.html}, files_among({o.run.gpu}));
   o.run.engine = "model";
   const RunRequest request = to_request(o.run);
-  refuse_options_without_effect(command, request);
+  RunRequest events = request;
+  if (events.algorithms.empty()) events.algorithms = default_traced_algorithms(events.pass);
+  refuse_options_without_effect(command, o.html.empty() ? events : request);
   Trace last;
   // One target after the other: so that a signal, or a full disk, leaves nothing half-written of either.
   if (!o.jsonl.empty()) {
     ResultFile file(o.jsonl);
     TraceJsonl writer([&](std::string_view text) { file.write(text); });
-    last = traced(request, o, writer);
+    last = traced(events, o, writer);
     writer.finish();
     file.finish();
   }
   if (!o.chrome.empty()) {
     ResultFile file(o.chrome);
     TraceChrome writer([&](std::string_view text) { file.write(text); });
-    last = traced(request, o, writer);
+    last = traced(events, o, writer);
     writer.finish(last, argv);
     file.finish();
   }
-  if (o.jsonl != "-" && o.chrome != "-")
+  if (!o.html.empty()) write_result(o.html, plot::tiles_animation_page(small_trace(request)));
+  if (last.algorithms.empty()) return;  // a page says itself what it shows
+  if (o.jsonl != "-" && o.chrome != "-" && o.html != "-")
     write_stdout(to_text(trace_document(last), output_width(), stdout_wants_colour()));
 }
 
 }  // namespace
 
 void add_trace(CLI::App& app, const Invocation& invocation) {
-  CLI::App* c =
-      app.add_subcommand("trace", "The tile schedule, event by event: JSON lines, or a trace for ui.perfetto.dev");
+  CLI::App* c = app.add_subcommand(
+      "trace", "The tile schedule, event by event: JSON lines, a trace for ui.perfetto.dev, or tiles that move");
   wrap_help(*c);
   const auto options = std::make_shared<Options>();
   add_run_options(*c, options->run);
@@ -75,13 +80,18 @@ void add_trace(CLI::App& app, const Invocation& invocation) {
                 "Write a trace that ui.perfetto.dev and chrome://tracing open to FILE or -")
       ->type_name("FILE|-")
       ->group(output);
+  c->add_option("--html", options->html,
+                "Write a page that shows the tiles move, of the shape scaled down to a few of them, to FILE or -")
+      ->type_name("FILE|-")
+      ->group(output);
   add_count(*c, "--max-events", options->max_events, "Refuse a schedule of more tile requests (default 1000000)")
       ->group(output);
   c->footer(
-      "One algorithm unless --algorithm names more (default: the fused one of the pass).\n"
+      "One algorithm unless --algorithm names more (default: the fused one of the pass; for --html all of its own).\n"
       "Examples:\n"
       "  hbmscope trace --seqlen 1k --algorithm naive | head -n 3\n"
       "  hbmscope trace --chrome flash_v2.json\n"
+      "  hbmscope trace --causal --html tiles.html\n"
       "  hbmscope trace --causal --heads 8 --gpu h200 --jsonl events.jsonl\n"
       "What the fields mean: docs/trace.md");
   c->callback([c, options, &invocation] { execute(*c, *options, invocation.argv); });

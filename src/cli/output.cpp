@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -239,6 +240,18 @@ bool stdout_wants_colour() {
   const char* term = std::getenv("TERM");
   const bool dumb = term != nullptr && std::strcmp(term, "dumb") == 0;
   return stdout_is_terminal() && std::getenv("NO_COLOR") == nullptr && !dumb;
+}
+
+bool stdout_shows_utf8() {
+  if (!stdout_is_terminal()) return false;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {  // the first that is set decides
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string locale(value);
+    std::transform(locale.begin(), locale.end(), locale.begin(), [](unsigned char c) { return std::tolower(c); });
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  }
+  return false;
 }
 
 int output_width() {

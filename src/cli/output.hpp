@@ -46,6 +46,8 @@ bool stdout_is_terminal();
 bool stderr_is_terminal();
 /// Bold and colours: on a terminal, unless NO_COLOR is set.
 bool stdout_wants_colour();
+/// Does standard output go to a terminal that shows UTF-8? A file or a pipe may end anywhere.
+bool stdout_shows_utf8();
 /// Columns of the terminal on standard output; 100 where it is none.
 int output_width();
 

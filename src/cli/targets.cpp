@@ -1,5 +1,6 @@
 #include "cli/targets.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -13,6 +14,10 @@ void add_targets(CLI::App& command, Targets& targets) {
       ->type_name("FILE|-");
   command.add_option("--csv", targets.csv, "Write flat rows as CSV to FILE or -")->type_name("FILE|-");
   command.add_option("--markdown", targets.markdown, "Write the tables as Markdown to FILE or -")->type_name("FILE|-");
+}
+
+ChartStyle chart_style() {
+  return {std::min(output_width(), 80), stdout_shows_utf8()};
 }
 
 void check_targets(const Targets& targets, const std::vector<std::string>& inputs) {

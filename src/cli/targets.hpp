@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "report/text_chart.hpp"
+
 namespace hbmscope {
 
 /// Where a command's result goes: text on standard output, unless a machine format is asked for. At most one of them
@@ -12,6 +14,9 @@ struct Targets {
   /// Is the text for people wanted on standard output?
   [[nodiscard]] bool text() const { return json != "-" && csv != "-" && markdown != "-"; }
 };
+
+/// How --chart draws: within 80 columns, in ASCII unless a terminal shows more.
+ChartStyle chart_style();
 
 /// Adds --json, --csv and --markdown, each taking FILE or - for standard output.
 void add_targets(CLI::App& command, Targets& targets);

@@ -93,6 +93,8 @@ const std::vector<Allowed>& allowed_commands() {
                                           {"softmax", {}},
                                           {"gpu", {"list", "show"}},
                                           {"profile", {"import"}},
+                                          {"trace", {}},
+                                          {"compare", {}},
                                           {"lesson", {"values"}}};
   return table;
 }
@@ -129,7 +131,8 @@ const char* value_of(const std::vector<std::string>& words, std::size_t i, std::
 }
 
 void check_options(const std::vector<std::string>& words) {
-  constexpr std::array<std::string_view, 4> kTargets{"--json", "--csv", "--markdown", "-o"};
+  constexpr std::array<std::string_view, 7> kTargets{"--json",  "--csv",    "--markdown", "-o",
+                                                     "--jsonl", "--chrome", "--html"};
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const std::string_view target : kTargets) {
       const char* const value = value_of(words, i, target);

@@ -17,10 +17,22 @@ std::string number_of(std::size_t n, std::string_view one, std::string_view many
   return fmt::format("{} {}", text::integer(static_cast<std::int64_t>(n)), n == 1 ? one : many);
 }
 
+/// A text of a file of anybody: no control character of it, of the C1 set neither, may reach a terminal.
+std::string harmless(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
+    if (c1) ++i;
+    out += c1 || byte < 0x20 || byte == 0x7f ? '?' : text[i];
+  }
+  return out;
+}
+
 /// "forward.jsonl: line 17" of a path that may be long.
 std::string short_place(const std::string& where) {
   const std::size_t slash = where.rfind('/', where.rfind(": line"));
-  return slash == std::string::npos ? where : where.substr(slash + 1);
+  return harmless(slash == std::string::npos ? where : where.substr(slash + 1));
 }
 
 std::string quantity_words(const Quantity& value, Measure measure) {
@@ -48,7 +60,7 @@ std::string verdict_words(const ResultDifference& d) {
 }
 
 std::string entry_title(const ResultEntry& e) {
-  return fmt::format("{}, {}", shape_words(e.shape, e.pass), e.gpu);
+  return harmless(fmt::format("{}, {}", shape_words(e.shape, e.pass), e.gpu));
 }
 
 /// "218 of 218 entries match: 217 equal, 1 with differences (1 slower)."
@@ -95,8 +107,9 @@ void append_differences(Document& out, const ComparisonReport& r) {
           {}});
     }
     std::get<Table>(out.back())
-        .rows.push_back({entry.algorithm.name, d.of, quantity_words(d.was, d.measure), quantity_words(d.is, d.measure),
-                         change_words(d), verdict_words(d), short_place(r.second.entries[d.second].where)});
+        .rows.push_back({harmless(entry.algorithm.name), harmless(d.of), quantity_words(d.was, d.measure),
+                         quantity_words(d.is, d.measure), change_words(d), verdict_words(d),
+                         short_place(r.second.entries[d.second].where)});
   }
 }
 
@@ -109,7 +122,7 @@ void append_unmatched(Document& out, std::string title, const std::vector<std::s
       break;
     }
     const ResultEntry& e = set.entries[i];
-    t.rows.push_back({e.algorithm.name, entry_title(e), short_place(e.where)});
+    t.rows.push_back({harmless(e.algorithm.name), entry_title(e), short_place(e.where)});
   }
   out.push_back(std::move(t));
 }
@@ -184,7 +197,7 @@ Document compare_document(const ComparisonReport& r) {
                                                  r.first_name, r.second.failed, r.second_name)});
   if (!r.passed_over.empty()) {
     std::string files;
-    for (const std::string& file : r.passed_over) files += (files.empty() ? "" : ", ") + file;
+    for (const std::string& file : r.passed_over) files += (files.empty() ? "" : ", ") + harmless(file);
     out.push_back(Labelled{"No results", files + "."});
   }
   return out;

@@ -89,6 +89,12 @@ class TextWriter {
     for (const std::string& note : t.notes) out_ += "  " + wrapped(note, width_, 2, 4);
     after_label_ = false;
   }
+  void operator()(const Drawing& d) {
+    gap();
+    out_ += bold(d.title + "\n", true);
+    for (const std::string& line : d.lines) out_ += line + "\n";
+    after_label_ = false;
+  }
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
@@ -153,6 +159,13 @@ class MarkdownWriter {
     }
     if (!t.notes.empty()) out_ += "\n";
     for (const std::string& note : t.notes) out_ += escaped(note) + "\n";
+    in_list_ = false;
+  }
+  void operator()(const Drawing& d) {
+    gap();
+    out_ += "**" + escaped(d.title) + "**\n\n```\n";
+    for (const std::string& line : d.lines) out_ += line + "\n";
+    out_ += "```\n";
     in_list_ = false;
   }
   [[nodiscard]] std::string take() { return std::move(out_); }

@@ -29,8 +29,14 @@ struct Labelled {
   std::string text;
 };
 
+/// Lines of characters that make a picture: shown as they are.
+struct Drawing {
+  std::string title;
+  std::vector<std::string> lines;
+};
+
 /// What a report says, before anybody decides how it looks.
-using Block = std::variant<Paragraph, Table, Labelled>;
+using Block = std::variant<Paragraph, Table, Labelled, Drawing>;
 using Document = std::vector<Block>;
 
 /// For a terminal: columns aligned, paragraphs wrapped at `width`; bold where `colour`.

@@ -42,6 +42,7 @@ Document run_document(const RunResult& r, const RunView& view) {
   out.push_back(Paragraph{fmt::format("hbmscope {}   {}   GPU: {}", hbmscope_version(),
                                       shape_words(r.request.shape, r.request.pass), gpu)});
   append_answer(out, r);
+  if (view.chart) append_charts(out, r, *view.chart);
   append_traffic_tables(out, r, view);
   if (view.tensors) append_tensor_tables(out, r, view);
   append_measured_tables(out, r, view);

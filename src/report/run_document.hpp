@@ -1,15 +1,18 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "analysis/run.hpp"
 #include "report/document.hpp"
+#include "report/text_chart.hpp"
 
 namespace hbmscope {
 
 struct RunView {
-  bool tensors = false;  ///< bytes of each tensor
-  bool explain = false;  ///< under each table what its columns mean and how its figures came about
+  bool tensors = false;                  ///< bytes of each tensor
+  bool explain = false;                  ///< under each table what its columns mean and how its figures came about
+  std::optional<ChartStyle> chart = {};  ///< bars and a roofline, if wanted
 };
 
 /// The report of `hbmscope run`: the answer first, then traffic by boundary, time, and what else there is to know.

@@ -23,6 +23,9 @@ void append_time_table(Document& out, const RunResult& result, const RunView& vi
 /// What the kernels and the hardware counted beside what was predicted; nothing where no kernel ran.
 void append_measured_tables(Document& out, const RunResult& result, const RunView& view);
 
+/// Bars of bytes and the roofline, in characters.
+void append_charts(Document& out, const RunResult& result, const ChartStyle& style);
+
 // What more than one section needs.
 
 /// A number that is not there.

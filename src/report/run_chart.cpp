@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "report/format.hpp"
+#include "report/run_sections.hpp"
+
+namespace hbmscope {
+namespace {
+
+TextBar bar_of(std::string label, const Traffic& traffic) {
+  const ReadWrite sum = traffic.sum();
+  return {std::move(label), sum.read.as_double(), sum.write.as_double(), text::bytes(sum.total())};
+}
+
+/// What is predicted at a boundary, and under it what was counted on a GPU.
+std::vector<TextBar> bars_at(const RunResult& r, Boundary boundary) {
+  std::vector<TextBar> bars;
+  for (const AlgorithmResult& a : r.algorithms) {
+    const TrafficEntry* const entry = a.at(boundary);
+    if (entry == nullptr || !entry->traffic) continue;
+    bars.push_back(bar_of(std::string(a.algorithm->name), *entry->traffic));
+    const TrafficEntry* const counted = a.find(boundary, Provenance::hw_counter);
+    if (counted != nullptr && counted->traffic) bars.push_back(bar_of("  counted", *counted->traffic));
+  }
+  return bars;
+}
+
+void append_bars(Document& out, const RunResult& r, Boundary boundary, std::string_view title,
+                 const ChartStyle& style) {
+  std::vector<TextBar> bars = bars_at(r, boundary);
+  if (bars.empty()) return;
+  if (boundary == Boundary::l2_hbm && r.request.pass != "both") {
+    const TrafficEntry* const least = r.algorithms.front().at(Boundary::compulsory);
+    bars.push_back(bar_of("compulsory", *least->traffic));
+  }
+  const bool counted = std::any_of(bars.begin(), bars.end(), [](const TextBar& b) { return b.label == "  counted"; });
+  out.push_back(Drawing{fmt::format("{}  ({} read, {} write{})", title, style.unicode ? "█" : "#",
+                                    style.unicode ? "▒" : "=", counted ? "; counted: by the hardware" : ""),
+                        draw_bars(bars, style)});
+}
+
+std::string roof_words(const GpuSpec& gpu, FlopPerSecond peak) {
+  return fmt::format("FLOP/s over FLOP/B; {}, {}", text::flop_rate(peak), text::byte_rate(gpu.hbm_bandwidth));
+}
+
+void append_roofline(Document& out, const RunResult& r, const ChartStyle& style) {
+  const auto& peak = r.request.gpu.peak[static_cast<std::size_t>(r.request.shape.dtype)];
+  if (!peak) return;
+  std::vector<TextPoint> points;
+  std::vector<std::string> legend;
+  char mark = 'A';
+  std::optional<FlopPerByte> ridge;
+  for (const AlgorithmResult& a : r.algorithms) {
+    if (!a.roofline) continue;
+    ridge = a.roofline->ridge;
+    points.push_back({mark, a.roofline->intensity.value, a.roofline->attainable.value});
+    std::string words = fmt::format("  {} {}: {} FLOP/B, at most {}", mark, a.algorithm->name,
+                                    text::intensity(a.roofline->intensity), text::flop_rate(a.roofline->attainable));
+    if (a.achieved) {
+      const char small = static_cast<char>(mark - 'A' + 'a');
+      points.push_back({small, a.roofline->intensity.value, a.achieved->value});
+      words += fmt::format("; {} measured {}", small, text::flop_rate(*a.achieved));
+    }
+    legend.push_back(std::move(words));
+    ++mark;
+  }
+  if (!ridge) return;
+  Drawing drawing{fmt::format("Roofline at HBM  ({})", roof_words(r.request.gpu, *peak)), {}};
+  drawing.lines = draw_roofline(
+      {ridge->value, peak->value}, points,
+      {[](double x) { return text::intensity({x}); }, [](double y) { return text::flop_rate({y}); }}, style);
+  drawing.lines.insert(drawing.lines.end(), legend.begin(), legend.end());
+  out.push_back(std::move(drawing));
+}
+
+}  // namespace
+
+void append_charts(Document& out, const RunResult& result, const ChartStyle& style) {
+  append_bars(out, result, Boundary::l2_hbm, "Bytes through HBM", style);
+  append_bars(out, result, Boundary::sm_l2, "Bytes between SM and L2", style);
+  append_roofline(out, result, style);
+}
+
+}  // namespace hbmscope

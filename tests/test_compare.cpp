@@ -1,0 +1,365 @@
+// Two sets of results against each other: what changed is found, and nothing else.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli_checks.hpp"
+#include "json_schema.hpp"
+#include "measure/rank_test.hpp"
+#include "random_shapes.hpp"
+
+using namespace hbmscope;
+using namespace hbmscope::testing;
+using nlohmann::json;
+
+namespace {
+
+/// The p-value by trying out every way to choose which of the values are the first sample.
+double p_by_trying(const std::vector<double>& one, const std::vector<double>& other) {
+  std::vector<double> all = one;
+  all.insert(all.end(), other.begin(), other.end());
+  // U as it is defined: pairs that the first sample wins, half of each draw.
+  const auto distance = [&](unsigned chosen) {
+    double u = 0, pairs = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if ((chosen >> i & 1) == 0) continue;
+      for (std::size_t j = 0; j < all.size(); ++j) {
+        if ((chosen >> j & 1) != 0) continue;
+        u += all[i] > all[j] ? 1 : all[i] == all[j] ? 0.5 : 0;
+        ++pairs;
+      }
+    }
+    return std::abs(u - pairs / 2);
+  };
+  const double mine = distance((1u << one.size()) - 1);
+  double extreme = 0, ways = 0;
+  for (unsigned chosen = 0; chosen < 1u << all.size(); ++chosen) {
+    if (static_cast<std::size_t>(__builtin_popcount(chosen)) != one.size()) continue;
+    ++ways;
+    if (distance(chosen) >= mine - 1e-9) ++extreme;
+  }
+  return extreme / ways;
+}
+
+const std::string kSource = HBMSCOPE_SOURCE_DIR;
+
+json saved_line(std::size_t number) {
+  const std::string text = text_of_file(kSource + "/reports/h200/forward.jsonl");
+  return json::parse(lines_of(text).at(number));
+}
+
+/// A result of the model, without measured parts.
+const json& plain_result() {
+  static const json result = json::parse(run_program(words("run --seqlen 1k --engine sim --json -")).out);
+  return result;
+}
+
+struct Sides {
+  TemporaryFolder folder;
+  Outcome compare(const json& a, const json& b, const std::string& options = "") {
+    std::vector<std::string> arguments{"compare", folder.write("a.json", a.dump()), folder.write("b.json", b.dump())};
+    for (const std::string& word : words(options)) arguments.push_back(word);
+    return run_program(arguments);
+  }
+  json report(const json& a, const json& b, const std::string& options = "") {
+    return json::parse(compare(a, b, "--json - " + options).out);
+  }
+};
+
+json& algorithm_of(json& result, const char* name) {
+  for (json& a : result["algorithms"]) {
+    if (a["name"] == name) return a;
+  }
+  FAIL("no such algorithm");
+  return result;
+}
+
+/// The samples, each as many times as long.
+json with_times(json result, const char* algorithm, double factor, std::size_t samples = 1000) {
+  json& time = algorithm_of(result, algorithm)["time"];
+  json changed = json::array();
+  for (const json& s : time["samples_s"]) {
+    if (changed.size() < samples) changed.push_back(s.get<double>() * factor);
+  }
+  time["samples_s"] = changed;
+  if (!time["measured_median_s"].is_null())
+    time["measured_median_s"] = time["measured_median_s"].get<double>() * factor;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the Mann-Whitney p-value is that of trying out every choice, ties or not") {
+  Draw draw(9);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<double> one, other;
+    const std::int64_t different_values = draw.one_of<std::int64_t>({2, 4, 1000});
+    for (std::int64_t n = draw.between(1, 6); n > 0; --n)
+      one.push_back(static_cast<double>(draw.between(1, different_values)));
+    for (std::int64_t n = draw.between(1, 6); n > 0; --n)
+      other.push_back(static_cast<double>(draw.between(1, different_values)) + static_cast<double>(draw.between(0, 1)));
+    CHECK(mann_whitney_p(one, other) == doctest::Approx(p_by_trying(one, other)).epsilon(1e-9));
+    CHECK(mann_whitney_p(one, other) == doctest::Approx(mann_whitney_p(other, one)).epsilon(1e-9));
+  }
+  // All of five below all of five: 2 of the 252 choices.
+  CHECK(mann_whitney_p(std::vector<double>{1, 2, 3, 4, 5}, std::vector<double>{6, 7, 8, 9, 10}) ==
+        doctest::Approx(2.0 / 252));
+  CHECK(mann_whitney_p(std::vector<double>{}, std::vector<double>{1}) == 1);
+  CHECK(mann_whitney_p(std::vector<double>(30, 2.0), std::vector<double>(30, 2.0)) == 1);
+}
+
+TEST_CASE("of samples of one distribution one in a hundred gets a p below 0.01, exactly or nearly") {
+  Draw draw(10);
+  for (const std::size_t n :
+       {std::size_t{15}, std::size_t{40}}) {  // 30 values are ranked exactly, 80 by the approximation
+    int below = 0;
+    constexpr int kTries = 2000;
+    for (int i = 0; i < kTries; ++i) {
+      std::vector<double> one, other;
+      for (std::size_t k = 0; k < n; ++k) {
+        one.push_back(static_cast<double>(draw.between(0, 1'000'000)));
+        other.push_back(static_cast<double>(draw.between(0, 1'000'000)));
+      }
+      below += mann_whitney_p(one, other) < 0.01 ? 1 : 0;
+    }
+    CAPTURE(n);
+    CHECK(below > kTries / 400);
+    CHECK(below < kTries / 50);
+  }
+}
+
+TEST_CASE("the saved runs of an H200 are equal to themselves, alone and as a folder") {
+  for (const std::string name : {"/forward.jsonl", "/orders.jsonl", ""}) {
+    const std::string path = kSource + "/reports/h200" + name;
+    const Outcome outcome = run_program({"compare", path, path, "--json", "-"});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    const json report = json::parse(outcome.out);
+    CHECK(report["matched"].get<int>() > 3);
+    CHECK(report["equal"] == report["matched"]);
+    CHECK(report["differences"].empty());
+    CHECK(report["missing"].empty());
+    CHECK(report["added"].empty());
+    CHECK(report["failed"] == false);
+    // What else the folder holds is named and passed over.
+    CHECK(report["passed_over"].size() == (name.empty() ? 2 : 0));
+  }
+}
+
+TEST_CASE("a byte that changed is found with its boundary, tensor and direction, and fails") {
+  Sides sides;
+  json changed = plain_result();
+  for (json& entry : algorithm_of(changed, "flash_v2")["traffic"]) {
+    if (entry["boundary"] != "sm_l2" || entry["provenance"] != "closed_form") continue;
+    entry["tensors"]["K"]["read_bytes"] = entry["tensors"]["K"]["read_bytes"].get<std::int64_t>() + 1;
+    entry["read_bytes"] = entry["read_bytes"].get<std::int64_t>() + 1;
+    entry["total_bytes"] = entry["total_bytes"].get<std::int64_t>() + 1;
+  }
+  const Outcome outcome = sides.compare(plain_result(), changed);
+  check_complaint(outcome, 5, "1 of other size");
+  CHECK(has(outcome.out, "sm_l2 closed_form, K read"));
+  CHECK(has(outcome.out, "+1"));
+  const json report = sides.report(plain_result(), changed);
+  REQUIRE(report["differences"].size() == 1);
+  const json& one = report["differences"][0];
+  CHECK(one["verdict"] == "different");
+  CHECK(one["algorithm"] == "flash_v2");
+  CHECK(one["is"].get<std::int64_t>() - one["was"].get<std::int64_t>() == 1);
+  CHECK(report["equal"].get<int>() == report["matched"].get<int>() - 1);
+  // One in a million is let pass where one in a thousand is.
+  CHECK(sides.compare(plain_result(), changed, "--bytes-tolerance 0.1%").code == 0);
+  CHECK(sides.compare(plain_result(), changed, "--bytes-tolerance 1e-12").code == 5);
+}
+
+TEST_CASE(
+    "bytes that moved from one tensor to another, or from one stage to another, are found though the sum is the same") {
+  Sides sides;
+  json by_tensor = plain_result();
+  for (json& entry : algorithm_of(by_tensor, "naive")["traffic"]) {
+    if (entry["boundary"] != "l2_hbm") continue;
+    for (const auto& [tensor, by] : {std::pair{"S", 64}, std::pair{"P", -64}}) {
+      json& bytes = entry["tensors"][tensor]["write_bytes"];
+      bytes = bytes.get<std::int64_t>() + by;
+    }
+  }
+  CHECK(sides.report(plain_result(), by_tensor)["differences"].size() == 2);
+  json by_stage = plain_result();
+  json& stages = algorithm_of(by_stage, "naive")["stages"];
+  for (const auto& [stage, by] : {std::pair{0, 64}, std::pair{1, -64}}) {
+    for (json& entry : stages[static_cast<std::size_t>(stage)]["traffic"]) {
+      if (entry["boundary"] != "l2_hbm") continue;
+      for (json* bytes :
+           {&entry["write_bytes"], &entry["total_bytes"], &entry["tensors"][stage == 0 ? "S" : "P"]["write_bytes"]})
+        *bytes = bytes->get<std::int64_t>() + by;
+    }
+  }
+  const json report = sides.report(plain_result(), by_stage);
+  CHECK(report["differences"].size() == 2);
+  CHECK(has(report["differences"][0]["of"].get<std::string>(), "stage qk"));
+  CHECK(report["failed"] == true);
+}
+
+TEST_CASE("a slower time fails, a faster one is told, and neither noise nor a small change is either") {
+  Sides sides;
+  const json run = saved_line(3);
+  check_complaint(sides.compare(run, with_times(run, "flash_v2", 1.08)), 5, "1 slower");
+  const json slower = sides.report(run, with_times(run, "flash_v2", 1.08));
+  REQUIRE(slower["differences"].size() == 1);
+  CHECK(slower["differences"][0]["verdict"] == "slower");
+  CHECK(slower["differences"][0]["relative"].get<double>() == doctest::Approx(0.08));
+  CHECK(slower["differences"][0]["p"].get<double>() < 1e-6);
+  const json faster = sides.report(run, with_times(run, "flash_v2", 0.9));
+  CHECK(faster["differences"][0]["verdict"] == "faster");
+  CHECK(faster["failed"] == false);
+  CHECK(sides.compare(run, with_times(run, "flash_v2", 0.9), "--strict").code == 5);
+  // 2 % is below the least change that counts, unless less is asked for.
+  CHECK(sides.compare(run, with_times(run, "flash_v2", 1.02)).code == 0);
+  CHECK(sides.compare(run, with_times(run, "flash_v2", 1.02), "--time-tolerance 0.01").code == 5);
+  CHECK(sides.compare(run, with_times(run, "flash_v2", 1.08), "--time-tolerance 10%").code == 0);
+}
+
+TEST_CASE("a large change of the median is noise where the samples overlap as they would anyway") {
+  Sides sides;
+  json a = saved_line(3), b = a;
+  algorithm_of(a, "flash_v2")["time"]["samples_s"] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0};
+  algorithm_of(b, "flash_v2")["time"]["samples_s"] = {1.5, 2.5, 2.6, 4.9, 5.9, 6.1, 7.5, 9.0};
+  CHECK(sides.compare(a, b).code == 0);  // medians 4.5 and 5.4
+  // Where there are too few samples for a test, the median decides, and the report says so.
+  const json few = with_times(a, "flash_v2", 1, 4);
+  const Outcome outcome = sides.compare(few, with_times(few, "flash_v2", 1.2));
+  CHECK(outcome.code == 5);
+  CHECK(has(outcome.out, "by medians"));
+}
+
+TEST_CASE("what the hardware counts may differ by a few percent, and not by more") {
+  Sides sides;
+  const json run = saved_line(3);
+  const auto counted = [&](double factor) {
+    json changed = run;
+    for (json& entry : algorithm_of(changed, "flash_v2")["traffic"]) {
+      if (entry["provenance"] != "hw_counter" || entry["status"] != "ok") continue;
+      entry["read_bytes"] = std::llround(entry["read_bytes"].get<double>() * factor);
+      entry["total_bytes"] = entry["read_bytes"].get<std::int64_t>() + entry["write_bytes"].get<std::int64_t>();
+    }
+    return changed;
+  };
+  CHECK(sides.compare(run, counted(1.04)).code == 0);
+  CHECK(sides.compare(run, counted(1.07)).code == 5);
+  CHECK(sides.compare(run, counted(1.07), "--counter-tolerance 10%").code == 0);
+  CHECK(sides.compare(run, counted(1.04), "--counter-tolerance 0").code == 5);
+}
+
+TEST_CASE("what one side lacks is listed; what the second lacks fails unless it may") {
+  Sides sides;
+  json less = plain_result();
+  less["algorithms"].erase(0);
+  const Outcome outcome = sides.compare(plain_result(), less);
+  check_complaint(outcome, 5, "1 entry missing");
+  CHECK(has(outcome.out, "Missing in"));
+  CHECK(sides.compare(plain_result(), less, "--allow-missing").code == 0);
+  CHECK(sides.compare(less, plain_result()).code == 0);
+  CHECK(sides.report(less, plain_result())["added"][0]["algorithm"] == "naive");
+  CHECK(sides.compare(less, plain_result(), "--strict").code == 5);
+  // A measured time that is no longer there is lost; one of another plan, GPU or mask is another entry.
+  const json run = saved_line(3);
+  json unmeasured = with_times(run, "flash_v2", 1, 0);
+  algorithm_of(unmeasured, "flash_v2")["time"]["measured_median_s"] = nullptr;
+  CHECK(sides.report(run, unmeasured)["differences"][0]["verdict"] == "lost");
+  CHECK(sides.compare(run, unmeasured).code == 5);
+  for (const auto& [pointer, value] : std::vector<std::pair<std::string, json>>{{"/gpu/name", "H20"},
+                                                                                {"/shape/batch", 17},
+                                                                                {"/shape/dtype", "fp16"},
+                                                                                {"/shape/mask/window_right", 5},
+                                                                                {"/algorithms/0/plan/block_q", 64}}) {
+    json other = plain_result();
+    other.at(json::json_pointer(pointer.substr(0, pointer.rfind('/'))))[pointer.substr(pointer.rfind('/') + 1)] = value;
+    CAPTURE(pointer);
+    const json report = sides.report(plain_result(), other);
+    CHECK(report["missing"].size() == report["added"].size());
+    CHECK(!report["missing"].empty());
+  }
+}
+
+TEST_CASE("the order of lines does not matter, and equal entries match one to one") {
+  const TemporaryFolder folder;
+  const std::string forward = text_of_file(kSource + "/reports/h200/forward.jsonl");
+  std::vector<std::string> lines = lines_of(forward);
+  lines.push_back(lines[2]);  // twice
+  std::string there, back;
+  for (const std::string& line : lines) there += line + "\n";
+  std::reverse(lines.begin(), lines.end());
+  for (const std::string& line : lines) back += line + "\n";
+  const std::string a = folder.write("a.jsonl", there), b = folder.write("b.jsonl", back);
+  CHECK(run_program({"compare", a, b}).code == 0);
+  // Without the second copy one set of entries is left over.
+  const std::string once = folder.write("once.jsonl", forward);
+  const json report = json::parse(run_program({"compare", a, once, "--json", "-"}).out);
+  CHECK(report["missing"].size() == json::parse(lines_of(forward)[2])["algorithms"].size());
+  CHECK(report["differences"].empty());
+}
+
+TEST_CASE("text, Markdown, CSV and JSON tell the same, and JSON keeps to its schema") {
+  Sides sides;
+  const json run = saved_line(3);
+  json changed = with_times(run, "flash_v2", 1.5);
+  changed["algorithms"].erase(0);
+  const Outcome csv = sides.compare(run, changed, "--csv -"), markdown = sides.compare(run, changed, "--markdown -");
+  const std::vector<std::string> rows = lines_of(csv.out);
+  CHECK(rows.size() == 3);  // a head, a slower time, a missing entry
+  CHECK(has(csv.out, ",slower,"));
+  CHECK(has(csv.out, ",missing,"));
+  CHECK(has(markdown.out, "| slower"));
+  const JsonSchema by(json::parse(text_of_file(kSource + "/docs/schema/compare.schema.json")));
+  for (const json& report : {sides.report(run, changed), sides.report(run, run)}) {
+    for (const std::string& error : by.errors(report)) FAIL_CHECK(error);
+  }
+  json odd = sides.report(run, changed);
+  odd["differences"][0]["verdict"] = "worse";
+  CHECK_FALSE(by.errors(odd).empty());
+}
+
+TEST_CASE("names in a foreign file neither steer a terminal nor break a table") {
+  Sides sides;
+  json foreign = plain_result();
+  foreign["gpu"]["name"] =
+      "\x1b[2J\xc2\x9b"
+      "1m<b>|\n`H100";
+  json other = foreign;
+  other["algorithms"][0]["flops"]["matmul"] = 1;
+  for (const char* target : {"", "--markdown -", "--csv -"}) {
+    const Outcome outcome = sides.compare(foreign, other, target);
+    CAPTURE(outcome.out);
+    CHECK(outcome.code == 5);
+    if (!has(target, "csv")) CHECK(outcome.out.find('\x1b') == std::string::npos);
+    if (has(target, "markdown")) CHECK_FALSE(has(outcome.out, "<b>|"));
+  }
+}
+
+TEST_CASE("bad input of a comparison is a clear sentence") {
+  const TemporaryFolder folder;
+  const std::string good = folder.write("good.json", plain_result().dump());
+  const auto compare = [&](const std::string& other) { return run_program({"compare", good, other}); };
+  check_complaint(compare(folder.file("none.json")), 3, "no such file");
+  check_complaint(compare(folder.write("empty.jsonl", "")), 3, "holds no result");
+  check_complaint(compare(folder.write("torn.json", plain_result().dump().substr(0, 5000))), 3, "torn.json");
+  json major = plain_result();
+  major["schema_version"] = "2.0";
+  check_complaint(compare(folder.write("major.json", major.dump())), 3, "/schema_version");
+  check_complaint(compare(kSource + "/reports/h200/peers.jsonl"), 3, "schema_version");
+  check_complaint(run_program({"compare", "-", "-"}), 2, "standard input");
+  check_complaint(run_program({"compare", good, good, "--json", good}), 2, "is read by this command");
+  check_complaint(run_program({"compare", good, good, "--time-tolerance", "-1"}), 2, "--time-tolerance");
+  check_complaint(run_program({"compare", good, good, "--time-tolerance", "much"}), 2, "--time-tolerance");
+  check_complaint(run_program({"compare", good}), 2, "B");
+  const TemporaryFolder bare;
+  check_complaint(run_program({"compare", good, std::filesystem::path(bare.file("x")).parent_path().string()}), 3,
+                  "holds no .json");
+  Call piped;
+  piped.arguments = {"compare", "-", good};
+  piped.input = plain_result().dump();
+  CHECK(run_program(piped).code == 0);
+}
