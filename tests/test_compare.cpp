@@ -5,45 +5,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cli_checks.hpp"
 #include "json_schema.hpp"
-#include "measure/rank_test.hpp"
-#include "random_shapes.hpp"
 
-using namespace hbmscope;
 using namespace hbmscope::testing;
 using nlohmann::json;
 
 namespace {
-
-/// The p-value by trying out every way to choose which of the values are the first sample.
-double p_by_trying(const std::vector<double>& one, const std::vector<double>& other) {
-  std::vector<double> all = one;
-  all.insert(all.end(), other.begin(), other.end());
-  // U as it is defined: pairs that the first sample wins, half of each draw.
-  const auto distance = [&](unsigned chosen) {
-    double u = 0, pairs = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if ((chosen >> i & 1) == 0) continue;
-      for (std::size_t j = 0; j < all.size(); ++j) {
-        if ((chosen >> j & 1) != 0) continue;
-        u += all[i] > all[j] ? 1 : all[i] == all[j] ? 0.5 : 0;
-        ++pairs;
-      }
-    }
-    return std::abs(u - pairs / 2);
-  };
-  const double mine = distance((1u << one.size()) - 1);
-  double extreme = 0, ways = 0;
-  for (unsigned chosen = 0; chosen < 1u << all.size(); ++chosen) {
-    if (static_cast<std::size_t>(__builtin_popcount(chosen)) != one.size()) continue;
-    ++ways;
-    if (distance(chosen) >= mine - 1e-9) ++extreme;
-  }
-  return extreme / ways;
-}
 
 const std::string kSource = HBMSCOPE_SOURCE_DIR;
 
@@ -92,45 +63,6 @@ json with_times(json result, const char* algorithm, double factor, std::size_t s
 }
 
 }  // namespace
-
-TEST_CASE("the Mann-Whitney p-value is that of trying out every choice, ties or not") {
-  Draw draw(9);
-  for (int i = 0; i < 200; ++i) {
-    std::vector<double> one, other;
-    const std::int64_t different_values = draw.one_of<std::int64_t>({2, 4, 1000});
-    for (std::int64_t n = draw.between(1, 6); n > 0; --n)
-      one.push_back(static_cast<double>(draw.between(1, different_values)));
-    for (std::int64_t n = draw.between(1, 6); n > 0; --n)
-      other.push_back(static_cast<double>(draw.between(1, different_values)) + static_cast<double>(draw.between(0, 1)));
-    CHECK(mann_whitney_p(one, other) == doctest::Approx(p_by_trying(one, other)).epsilon(1e-9));
-    CHECK(mann_whitney_p(one, other) == doctest::Approx(mann_whitney_p(other, one)).epsilon(1e-9));
-  }
-  // All of five below all of five: 2 of the 252 choices.
-  CHECK(mann_whitney_p(std::vector<double>{1, 2, 3, 4, 5}, std::vector<double>{6, 7, 8, 9, 10}) ==
-        doctest::Approx(2.0 / 252));
-  CHECK(mann_whitney_p(std::vector<double>{}, std::vector<double>{1}) == 1);
-  CHECK(mann_whitney_p(std::vector<double>(30, 2.0), std::vector<double>(30, 2.0)) == 1);
-}
-
-TEST_CASE("of samples of one distribution one in a hundred gets a p below 0.01, exactly or nearly") {
-  Draw draw(10);
-  for (const std::size_t n :
-       {std::size_t{15}, std::size_t{40}}) {  // 30 values are ranked exactly, 80 by the approximation
-    int below = 0;
-    constexpr int kTries = 2000;
-    for (int i = 0; i < kTries; ++i) {
-      std::vector<double> one, other;
-      for (std::size_t k = 0; k < n; ++k) {
-        one.push_back(static_cast<double>(draw.between(0, 1'000'000)));
-        other.push_back(static_cast<double>(draw.between(0, 1'000'000)));
-      }
-      below += mann_whitney_p(one, other) < 0.01 ? 1 : 0;
-    }
-    CAPTURE(n);
-    CHECK(below > kTries / 400);
-    CHECK(below < kTries / 50);
-  }
-}
 
 TEST_CASE("the saved runs of an H200 are equal to themselves, alone and as a folder") {
   for (const std::string name : {"/forward.jsonl", "/orders.jsonl", ""}) {
@@ -189,11 +121,10 @@ TEST_CASE(
   CHECK(sides.report(plain_result(), by_tensor)["differences"].size() == 2);
   json by_stage = plain_result();
   json& stages = algorithm_of(by_stage, "naive")["stages"];
-  for (const auto& [stage, by] : {std::pair{0, 64}, std::pair{1, -64}}) {
+  for (const auto& [stage, tensor, by] : {std::tuple{0, "K", 64}, std::tuple{2, "V", -64}}) {
     for (json& entry : stages[static_cast<std::size_t>(stage)]["traffic"]) {
       if (entry["boundary"] != "l2_hbm") continue;
-      for (json* bytes :
-           {&entry["write_bytes"], &entry["total_bytes"], &entry["tensors"][stage == 0 ? "S" : "P"]["write_bytes"]})
+      for (json* bytes : {&entry["read_bytes"], &entry["total_bytes"], &entry["tensors"][tensor]["read_bytes"]})
         *bytes = bytes->get<std::int64_t>() + by;
     }
   }
@@ -270,11 +201,13 @@ TEST_CASE("what one side lacks is listed; what the second lacks fails unless it 
   algorithm_of(unmeasured, "flash_v2")["time"]["measured_median_s"] = nullptr;
   CHECK(sides.report(run, unmeasured)["differences"][0]["verdict"] == "lost");
   CHECK(sides.compare(run, unmeasured).code == 5);
-  for (const auto& [pointer, value] : std::vector<std::pair<std::string, json>>{{"/gpu/name", "H20"},
-                                                                                {"/shape/batch", 17},
-                                                                                {"/shape/dtype", "fp16"},
-                                                                                {"/shape/mask/window_right", 5},
-                                                                                {"/algorithms/0/plan/block_q", 64}}) {
+  for (const auto& [pointer, value] : std::vector<std::pair<std::string, json>>{
+           {"/gpu/name", "H20"},
+           {"/shape/batch", 17},
+           {"/shape/dtype", "bf16"},
+           {"/shape/mask",
+            {{"kind", "causal"}, {"alignment", "bottom_right"}, {"window_left", nullptr}, {"window_right", 0}}},
+           {"/algorithms/0/plan/block_q", 64}}) {
     json other = plain_result();
     other.at(json::json_pointer(pointer.substr(0, pointer.rfind('/'))))[pointer.substr(pointer.rfind('/') + 1)] = value;
     CAPTURE(pointer);
@@ -322,21 +255,27 @@ TEST_CASE("text, Markdown, CSV and JSON tell the same, and JSON keeps to its sch
   CHECK_FALSE(by.errors(odd).empty());
 }
 
-TEST_CASE("names in a foreign file neither steer a terminal nor break a table") {
-  Sides sides;
+TEST_CASE("names in foreign files, and of them, neither steer a terminal nor break a table") {
+  const TemporaryFolder folder;
   json foreign = plain_result();
   foreign["gpu"]["name"] =
-      "\x1b[2J\xc2\x9b"
-      "1m<b>|\n`H100";
+      "\xc2\x9b"
+      "1m<b>|`H100";
   json other = foreign;
   other["algorithms"][0]["flops"]["matmul"] = 1;
-  for (const char* target : {"", "--markdown -", "--csv -"}) {
-    const Outcome outcome = sides.compare(foreign, other, target);
+  const std::string a = folder.write("a\x1b[2J.json", foreign.dump()), b = folder.write("b\x1b[2J.json", other.dump());
+  for (const std::string target : {"", "--markdown"}) {
+    std::vector<std::string> arguments{"compare", a, b};
+    if (!target.empty()) arguments.insert(arguments.end(), {target, "-"});
+    const Outcome outcome = run_program(arguments);
     CAPTURE(outcome.out);
     CHECK(outcome.code == 5);
-    if (!has(target, "csv")) CHECK(outcome.out.find('\x1b') == std::string::npos);
-    if (has(target, "markdown")) CHECK_FALSE(has(outcome.out, "<b>|"));
+    CHECK(outcome.out.find('\x1b') == std::string::npos);
+    CHECK(outcome.out.find("\xc2\x9b") == std::string::npos);
+    if (!target.empty()) CHECK_FALSE(has(outcome.out, "<b>|"));
   }
+  foreign["gpu"]["name"] = "\x1b[2JH100";
+  check_complaint(run_program({"compare", a, folder.write("c.json", foreign.dump())}), 3, "/gpu/name");
 }
 
 TEST_CASE("bad input of a comparison is a clear sentence") {

@@ -81,9 +81,11 @@ std::string answer_words(const ComparisonReport& r) {
   if (!verdicts.empty()) words += fmt::format(" ({})", verdicts);
   words += ".";
   if (!d.missing.empty())
-    words += fmt::format(" {} missing in {}.", number_of(d.missing.size(), "entry is", "entries are"), r.second_name);
+    words += fmt::format(" {} missing in {}.", number_of(d.missing.size(), "entry is", "entries are"),
+                         harmless(r.second_name));
   if (!d.added.empty())
-    words += fmt::format(" {} only in {}.", number_of(d.added.size(), "entry is", "entries are"), r.second_name);
+    words +=
+        fmt::format(" {} only in {}.", number_of(d.added.size(), "entry is", "entries are"), harmless(r.second_name));
   return words;
 }
 
@@ -169,11 +171,12 @@ std::string csv_entry(const ResultEntry& e) {
 
 Document compare_document(const ComparisonReport& r) {
   Document out;
-  out.push_back(Paragraph{fmt::format("hbmscope {}   {} against {}", hbmscope_version(), r.first_name, r.second_name)});
+  out.push_back(Paragraph{
+      fmt::format("hbmscope {}   {} against {}", hbmscope_version(), harmless(r.first_name), harmless(r.second_name))});
   out.push_back(Paragraph{answer_words(r), true});
   append_differences(out, r);
-  append_unmatched(out, fmt::format("Missing in {}", r.second_name), r.differences.missing, r.first);
-  append_unmatched(out, fmt::format("Only in {}", r.second_name), r.differences.added, r.second);
+  append_unmatched(out, fmt::format("Missing in {}", harmless(r.second_name)), r.differences.missing, r.first);
+  append_unmatched(out, fmt::format("Only in {}", harmless(r.second_name)), r.differences.added, r.second);
   const ResultDifferences& d = r.differences;
   const ComparisonLimits& limits = r.limits;
   std::string how =
@@ -194,7 +197,7 @@ Document compare_document(const ComparisonReport& r) {
   out.push_back(Labelled{"Limits", how});
   if (r.first.failed + r.second.failed > 0)
     out.push_back(Labelled{"Failed", fmt::format("{} rows of {} and {} of {} say that they failed.", r.first.failed,
-                                                 r.first_name, r.second.failed, r.second_name)});
+                                                 harmless(r.first_name), r.second.failed, harmless(r.second_name))});
   if (!r.passed_over.empty()) {
     std::string files;
     for (const std::string& file : r.passed_over) files += (files.empty() ? "" : ", ") + harmless(file);
