@@ -253,6 +253,33 @@ TEST_CASE("in a browser: stepping to the end gives each algorithm's bytes, by bu
   CHECK(found["most"].get<std::int64_t>() <= t.l2.value() / 32768 + 18);
 }
 
+TEST_CASE("a page of pictures ends with the tiles of its first result, or says why it cannot") {
+  const TemporaryFolder folder;
+  const std::string result = folder.file("run.json"), page = folder.file("page.html");
+  REQUIRE(run_program({"run", "--engine", "sim", "--seqlen", "4k", "--head-dim", "64", "--json", result}).code == 0);
+  REQUIRE(run_program({"plot", result, "-o", page}).code == 0);
+  CHECK(has(text_of_file(page), "N 4,096, d 64"));
+  CHECK(has(text_of_file(page), "class=\"tiles\""));
+  json foreign = json::parse(text_of_file(result));
+  foreign["gpu"]["name"] = "/etc/<b>.json";
+  REQUIRE(run_program({"plot", folder.write("foreign.json", foreign.dump()), "-o", page}).code == 0);
+  CHECK_FALSE(has(text_of_file(page), "class=\"tiles\""));
+  CHECK(has(text_of_file(page), "No animation of tiles: unknown GPU"));
+  CHECK_FALSE(has(text_of_file(page), "/etc/<b>"));
+}
+
+TEST_CASE("in a browser: beside pictures the tiles still come to their bytes, without a complaint of the page") {
+  if (skip_without_browser()) return;
+  const TemporaryFolder folder;
+  const std::string result = folder.file("run.json"), page = folder.file("page.html");
+  REQUIRE(run_program({"run", "--engine", "sim", "--json", result}).code == 0);
+  REQUIRE(run_program({"plot", result, "-o", page}).code == 0);
+  const json found =
+      in_browser(text_of_file(page), std::string(kHelpers) + "button('end').click(); found.end = counts();");
+  CHECK(found["errors"].empty());
+  CHECK(found["end"]["flash_v2 l2_hbm"] == 4 * 768 * 128 * 2 + 768 * 4);
+}
+
 TEST_CASE("in a browser: dark pages are dark, and who wants less motion gets no transitions") {
   if (skip_without_browser()) return;
   const std::string page = plot::tiles_animation_page(small_trace(request_of(shape_of(2048))));
@@ -265,7 +292,7 @@ TEST_CASE("in a browser: dark pages are dark, and who wants less motion gets no 
   const json light = in_browser(page, script, "--blink-settings=preferredColorScheme=1");
   const json dark = in_browser(page, script, "--blink-settings=preferredColorScheme=0 --force-prefers-reduced-motion");
   CHECK(light["paper"] == "rgb(255, 255, 255)");
-  CHECK(dark["paper"] == "rgb(22, 24, 27)");
+  CHECK(dark["paper"] == "rgb(21, 24, 28)");
   CHECK(light["ink"] != dark["ink"]);
   CHECK(dark["still"] == "0s");
   CHECK(light["still"] != "0s");

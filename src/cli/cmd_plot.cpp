@@ -15,6 +15,7 @@
 #include "plot/html_page.hpp"
 #include "plot/pictures.hpp"
 #include "plot/svg.hpp"
+#include "plot/tiles_animation.hpp"
 #include "plot/vega_lite.hpp"
 #include "results/result_file.hpp"
 
@@ -108,7 +109,10 @@ void execute(const Options& o) {
                 "leave it out, or write a .svg or .vl.json");
   check_output(o);
   const plot::PlotData data = read_all(o);
-  if (format == "html") return write_result(o.output, to_html_page(data, {o.title, ""}));
+  if (format == "html") {
+    const std::string tiles = data.results().empty() ? "" : plot::tiles_animation(data.results().front());
+    return write_result(o.output, to_html_page(data, {o.title, tiles}));
+  }
   const plot::Chart chart = single_chart(data, o.picture);
   write_result(o.output, format == "svg" ? to_svg(chart, o.title) : to_vega_lite(chart, o.title).dump(1) + "\n");
 }

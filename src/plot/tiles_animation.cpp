@@ -14,6 +14,8 @@
 #include "plot/palette.hpp"
 #include "report/format.hpp"
 #include "report/run_document.hpp"
+#include "scenario/batch_line.hpp"
+#include "scenario/gpu_file.hpp"
 
 namespace hbmscope::plot {
 namespace {
@@ -189,6 +191,26 @@ std::string tiles_animation(const SmallTrace& t) {
       controls(), totals(t), data_json(t, all), tiles_file("tiles_animation.js"));
 }
 
+std::string tiles_animation(const Result& result) {
+  try {
+    if (!result.shape) throw Error(ErrorKind::data, "the result has no shape");
+    RunRequest request;
+    request.shape = *result.shape;
+    request.pass = result.pass;
+    request.gpu = embedded_gpu(result.gpu.name);  // a name in a file opens no other file
+    if (result.gpu.l2_effective_bytes) request.l2 = Bytes(*result.gpu.l2_effective_bytes);
+    const ResultAlgorithm* const flash = result.find("flash_v2");
+    if (flash != nullptr && !flash->plan.empty()) {
+      const TilePlan plan = plan_from_json(nlohmann::json::parse(flash->plan), result.where, "/algorithms/plan");
+      request.plan.block_q = plan.block_q;
+      request.plan.block_kv = plan.block_kv;
+    }
+    return tiles_animation(small_trace(request));
+  } catch (const Error& error) {
+    return paragraph(fmt::format("No animation of tiles: {}.", error.what()));
+  }
+}
+
 std::string tiles_animation_page(const SmallTrace& t) {
   const std::string title =
       escaped(fmt::format("hbmscope: tiles of {}", shape_words(t.full, t.trace.run.request.pass)));
@@ -198,7 +220,7 @@ std::string tiles_animation_page(const SmallTrace& t) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
       "script-src 'unsafe-inline'; img-src data:\">\n"
       "<title>{}</title>\n<style>body {{ margin: 0; }} @media screen and (prefers-color-scheme: dark) {{ body {{ "
-      "background: #16181b; }} }} .tiles {{ padding: 0.5rem 1rem 2rem; }}</style>\n</head>\n<body>\n<main>\n{}</main>\n"
+      "background: #15181c; }} }} .tiles {{ padding: 0.5rem 1rem 2rem; }}</style>\n</head>\n<body>\n<main>\n{}</main>\n"
       "<!-- hbmscope {} ({}) -->\n</body>\n</html>\n",
       title, tiles_animation(t), hbmscope_version(), hbmscope_git_revision());
 }
