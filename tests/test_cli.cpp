@@ -20,6 +20,8 @@ namespace {
 constexpr const char* kCommands[]{"",
                                   "run",
                                   "batch",
+                                  "sweep",
+                                  "merge",
                                   "scenario",
                                   "scenario list",
                                   "scenario show",

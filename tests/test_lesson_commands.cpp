@@ -88,6 +88,12 @@ TEST_CASE("no command writes a file, needs a device or reads without end") {
   CHECK(refused("hbmscope run --engine gpu", "needs a device"));
   CHECK(refused("hbmscope run --engine=gpu", "needs a device"));
   CHECK(refused("hbmscope run --require counters", "needs a device"));
+  for (const char* text :
+       {"hbmscope sweep --seqlen 1k,2k -o rows.jsonl", "hbmscope sweep --seqlen 1k,2k -orows.jsonl",
+        "hbmscope merge a.jsonl --output=rows.jsonl", "hbmscope merge a.jsonl --output rows.jsonl"}) {
+    CAPTURE(text);
+    CHECK(refused(text, "would write a file"));
+  }
   CHECK(refused("hbmscope batch -", "no file of a lesson"));
   CHECK(refused("hbmscope batch /dev/zero", "no file of a lesson"));
   CHECK(refused("hbmscope profile import - --json -", "no file of a lesson"));
@@ -102,4 +108,6 @@ TEST_CASE("a result is asked for as JSON, unless it is") {
   CHECK(json("hbmscope run --json - --heads 2") == Words{"run", "--json", "-", "--heads", "2"});
   CHECK(json("hbmscope run --json=-") == Words{"run", "--json=-"});
   CHECK(json("hbmscope batch a.jsonl") == Words{"batch", "a.jsonl"});
+  CHECK(json("hbmscope sweep --seqlen 1k,2k") == Words{"sweep", "--seqlen", "1k,2k"});
+  CHECK(json("hbmscope merge a.jsonl -o -") == Words{"merge", "a.jsonl", "-o", "-"});
 }

@@ -54,7 +54,6 @@ AlgorithmResult counted(const Algorithm& a, const RunResult& result) {
   if (a.name == "split_kv")
     one.plan.num_kv_splits = r.kv_splits.value_or(choose_kv_splits(r.shape, one.plan, r.gpu.num_sms));
   one.flops = a.flops(r.shape, one.plan);
-  one.memory = memory_ledger(a, r.shape, one.plan);
   one.smem = smem_tally(a, r.shape, one.plan);
 
   one.traffic.push_back(compulsory_entry(a, r.shape, one.plan));
@@ -64,6 +63,7 @@ AlgorithmResult counted(const Algorithm& a, const RunResult& result) {
     one.traffic.push_back(closed_entry(a, r.shape, once, a.closed_form(r.shape, once)));
   }
   const std::vector<StageTraffic> stages = a.closed_form(r.shape, one.plan);
+  one.memory = memory_ledger(a, stages, r.shape, one.plan);
   one.traffic.push_back(closed_entry(a, r.shape, one.plan, stages));
   for (const StageTraffic& stage : stages) {
     StageResult& s = one.stages.emplace_back();

@@ -1,17 +1,19 @@
 #include "analysis/run.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/remarks.hpp"
 #include "analysis/run_parts.hpp"
+#include "analysis/run_row.hpp"
 
 namespace hbmscope {
 namespace {
 
 /// The request, checked, with its defaults filled in, and what follows from shape and machine alone.
-RunResult settled(const RunRequest& request) {
+RunResult settled(RunRequest request, const DeviceStatus& device) {
   RunResult result;
-  result.request = request;
+  result.request = std::move(request);
   RunRequest& r = result.request;
   validate(r.shape, Speaker::option);
   if (r.algorithms.empty()) r.algorithms = default_algorithms(r.pass);
@@ -24,19 +26,45 @@ RunResult settled(const RunRequest& request) {
     throw Error(ErrorKind::usage, "--sram: " + std::to_string(result.sram.value()) + " B do not hold one element",
                 "give the bytes a CTA may use, such as 227KiB");
   }
+  result.device = device;
+  return result;
+}
+
+void require_gpu(const RunRequest& request, const DeviceStatus& device) {
+  if (request.engine != Engine::gpu || device.present) return;
+  throw Error(ErrorKind::device, "--engine gpu: " + device.reason,
+              "take --engine auto for everything that this machine can do");
+}
+
+/// What the papers say of the shape.
+void quote_papers(RunResult& result) {
+  const AttentionShape& shape = result.request.shape;
   // Counts of the naive pipeline may not fit 64 bits where those of the algorithms asked for do.
   try {
-    result.paper = Known<PaperClaims>::of(paper_claims(r.shape, result.sram));
-    result.memory_fit = Known<MemoryFit>::of(paper_memory_fit(r.shape));
+    result.paper = Known<PaperClaims>::of(paper_claims(shape, result.sram));
+    result.memory_fit = Known<MemoryFit>::of(paper_memory_fit(shape));
   } catch (const Error& error) {
     result.paper = Known<PaperClaims>::missing(Status::unsupported, error.what());
     result.memory_fit = Known<MemoryFit>::missing(Status::unsupported, error.what());
   }
-  result.device = device_status(r.device);
-  if (r.engine == Engine::gpu && !result.device.present) {
-    throw Error(ErrorKind::device, "--engine gpu: " + result.device.reason,
-                "take --engine auto for everything that this machine can do");
+}
+
+RunResult run_with(RunRequest request, const DeviceStatus& device, const Progress& progress) {
+  RunResult result = settled(std::move(request), device);
+  require_gpu(result.request, device);
+  if (const std::string& flash = result.request.flash; !flash.empty()) {
+    result.notes.push_back("flash is " + flash + " for this shape on " + result.request.gpu.name +
+                           ", the fastest of the kernels here");
   }
+  quote_papers(result);
+  count_traffic(result);
+  if (wants(result, Engine::sim)) simulate_traffic(result, progress.fraction);
+  predict_times(result);
+  check_numerics(result);
+  measure_on_device(result, progress.doing);
+  compare_with_naive(result);
+  estimate_step(result);
+  result.warnings = warnings_of(result);
   return result;
 }
 
@@ -69,20 +97,28 @@ std::vector<std::string> default_algorithms(std::string_view pass) {
 }
 
 RunResult run(const RunRequest& request, const Progress& progress) {
-  RunResult result = settled(request);
-  if (!request.flash.empty()) {
-    result.notes.push_back("flash is " + request.flash + " for this shape on " + request.gpu.name +
-                           ", the fastest of the kernels here");
-  }
+  return run_with(request, device_status(request.device), progress);
+}
+
+DeviceStatus device_for(const RunRequest& request) {
+  if (request.engine < Engine::gpu)
+    return {false, "", "--engine " + std::string(name(request.engine)) + " runs no GPU kernel"};
+  const DeviceStatus device = device_status(request.device);
+  require_gpu(request, device);
+  return device;
+}
+
+RunResult run_row(RunRequest request, const DeviceStatus& device) {
+  RunResult result = settled(std::move(request), device);
   count_traffic(result);
-  if (wants(result, Engine::sim)) simulate_traffic(result, progress.fraction);
+  if (wants(result, Engine::sim)) simulate_traffic(result, {});
   predict_times(result);
-  check_numerics(result);
-  measure_on_device(result, progress.doing);
-  compare_with_naive(result);
-  estimate_step(result);
-  result.warnings = warnings_of(result);
+  measure_on_device(result, {});
   return result;
+}
+
+RunResult run_on(RunRequest request, const DeviceStatus& device) {
+  return run_with(std::move(request), device, {});
 }
 
 }  // namespace hbmscope

@@ -14,9 +14,9 @@ namespace hbmscope {
 namespace {
 
 /// One row a command, in the order of --help.
-constexpr void (*kCommands[])(CLI::App&, const Invocation&){add_run,     add_batch,  add_plot,    add_scenario,
-                                                            add_softmax, add_gpu,    add_profile, add_trace,
-                                                            add_compare, add_lesson, add_explain};
+constexpr void (*kCommands[])(CLI::App&, const Invocation&){
+    add_run, add_batch,   add_sweep, add_merge,   add_plot,   add_scenario, add_softmax,
+    add_gpu, add_profile, add_trace, add_compare, add_lesson, add_explain};
 
 int complain(const Error& error) {
   say_error(error.what(), error.hint());

@@ -23,6 +23,8 @@ void add_profile(CLI::App& app, const Invocation& invocation);
 void add_lesson(CLI::App& app, const Invocation& invocation);
 void add_compare(CLI::App& app, const Invocation& invocation);
 void add_trace(CLI::App& app, const Invocation& invocation);
+void add_sweep(CLI::App& app, const Invocation& invocation);
+void add_merge(CLI::App& app, const Invocation& invocation);
 void add_explain(CLI::App& app, const Invocation& invocation);
 void add_plot(CLI::App& app, const Invocation& invocation);
 

@@ -61,11 +61,12 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-/// The environment of this process, without its GPUs.
+/// The environment of this process, without its GPUs, and without a job of Slurm that it may be part of.
 std::vector<std::string> environment() {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with("CUDA_VISIBLE_DEVICES=")) all.emplace_back(*entry);
+    const std::string_view variable(*entry);
+    if (!variable.starts_with("CUDA_VISIBLE_DEVICES=") && !variable.starts_with("SLURM_")) all.emplace_back(*entry);
   }
   all.emplace_back("CUDA_VISIBLE_DEVICES=");
   return all;

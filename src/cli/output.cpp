@@ -15,6 +15,7 @@
 #include <iterator>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "core/error.hpp"
 

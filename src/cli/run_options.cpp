@@ -1,5 +1,7 @@
 #include "cli/run_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -144,12 +146,13 @@ TilePlan to_plan(const RunOptions& o) {
   return p;
 }
 
-/// `fastest` is what the name "flash" stands for.
-std::vector<std::string> to_algorithms(const std::string& text, std::string_view pass, std::string_view fastest) {
+/// `flash` is what the name "flash" stands for; it is cleared where nobody says it.
+std::vector<std::string> to_algorithms(const std::string& text, std::string_view pass, std::string& flash) {
+  const std::string fastest = std::exchange(flash, {});
   std::vector<std::string> names;
   if (text.empty()) return names;
   for (std::string part : split_list(text)) {
-    if (part == "flash") part = fastest;
+    if (part == "flash") part = flash = fastest;
     const Algorithm& a = algorithm(part);
     if (std::find(names.begin(), names.end(), part) != names.end()) continue;
     const bool backward = a.pass == Pass::backward;
@@ -187,122 +190,84 @@ AmdahlInput checked(const AmdahlInput& a) {
 
 }  // namespace
 
+void add_run_option(CLI::App& c, const RunOption& option, RunOptions& o) {
+  struct Adder {
+    CLI::App& c;
+    const RunOption& option;
+    RunOptions& o;
+    CLI::Option* operator()(LengthOption l) const { return add_length(c, option.name, o.*l.to, option.help); }
+    CLI::Option* operator()(CountOption n) const { return add_count(c, option.name, o.*n.to, option.help, n.least); }
+    CLI::Option* operator()(BytesOption b) const { return add_bytes(c, option.name, o.*b.to, option.help); }
+    CLI::Option* operator()(RealOption r) const { return add_real(c, option.name, o.amdahl.*r.to, option.help); }
+    CLI::Option* operator()(TextOption t) const {
+      CLI::Option* const added = c.add_option(option.name, o.*t.to, option.help);
+      return option.type != nullptr || (o.*t.to).empty() ? added : added->capture_default_str();
+    }
+    CLI::Option* operator()(FlagOption f) const { return c.add_flag(option.name, o.*f.to, option.help); }
+    CLI::Option* operator()(DeviceOption) const { return c.add_option(option.name, o.device, option.help); }
+    CLI::Option* operator()(SeedOption) const {
+      return c.add_option_function<std::string>(
+          option.name, [&o = o](const std::string& text) { o.seed = parse_seed(text); }, option.help);
+    }
+  };
+  CLI::Option* const added = std::visit(Adder{c, option, o}, option.kind)->group(option.group);
+  if (option.type != nullptr) added->type_name(option.type);
+}
+
 void add_run_options(CLI::App& c, RunOptions& o) {
-  const char* shape = "Shape";
-  add_length(c, "--seqlen", o.seqlen, "Queries and keys; 1k is 1024 (default 8192)")->group(shape);
-  add_length(c, "--seqlen-q", o.seqlen_q, "Queries, where they differ")->group(shape);
-  add_length(c, "--seqlen-kv", o.seqlen_kv, "Keys, where they differ")->group(shape);
-  add_count(c, "--head-dim", o.head_dim, "Width of Q and K (default 128)")->group(shape);
-  add_count(c, "--head-dim-v", o.head_dim_v, "Width of V and O (default --head-dim)")->group(shape);
-  add_count(c, "--heads", o.heads, "Query heads (default 1)")->group(shape);
-  add_count(c, "--kv-heads", o.kv_heads, "Key and value heads; fewer than --heads is GQA, 1 is MQA (default --heads)")
-      ->group(shape);
-  add_count(c, "--batch", o.batch, "Batch entries (default 1)")->group(shape);
-  c.add_option("--dtype", o.dtype, "fp16, bf16, fp32 or fp8")->capture_default_str()->group(shape);
-  c.add_flag("--causal", o.causal,
-             "Each query sees keys up to its own place; with --window L, at most L keys before it too")
-      ->group(shape);
-  c.add_option("--window", o.window,
-               "L keys before the query's own and none after, or L,R on both sides; -1 is no limit; a model's window W "
-               "is L = W-1")
-      ->type_name("L[,R]")
-      ->group(shape);
-  c.add_option("--align", o.align, "Where a mask's diagonal ends: bottom-right or top-left")
-      ->capture_default_str()
-      ->group(shape);
-  c.add_option("--kv-lengths", o.kv_lengths, "Keys of each batch entry, the rest being padding")
-      ->type_name("N,N,...")
-      ->group(shape);
-  c.add_option("--pass", o.pass, "forward, backward, both or decode (one query, or --seqlen-q)")
-      ->capture_default_str()
-      ->group(shape);
+  for (const RunOption& option : run_options()) add_run_option(c, option, o);
+  c.get_option("--no-pack-gqa")->excludes(c.get_option("--pack-gqa"));
+}
 
-  const char* plan = "Algorithms and tiles";
-  c.add_option("--algorithm", o.algorithm,
-               "naive, flash_v1, flash_v2, flash_v3, flash (the fastest here), split_kv, naive_bwd, flash_v1_bwd, "
-               "flash_v2_bwd (default: those "
-               "of the pass)")
-      ->type_name("NAME,...")
-      ->group(plan);
-  add_count(c, "--block-q", o.block_q,
-            "Query rows of a tile (default: 128, or 64, 32, 16 where there are no more; less if SMEM is short)")
-      ->group(plan);
-  add_count(c, "--block-kv", o.block_kv, "Key rows of a tile (default: 128, or less if SMEM is short)")->group(plan);
-  c.add_option("--gemm-tile", o.gemm_tile, "naive: tile of its products (default 128,128)")
-      ->type_name("ROWS,COLUMNS")
-      ->group(plan);
-  add_count(c, "--softmax-reads", o.softmax_reads, "naive: 1 row on chip, 2 online, 3 three passes")->group(plan);
-  c.add_flag("--scale-pass", o.scale_pass, "naive: a kernel of its own scales S")->group(plan);
-  c.add_flag("--mask-pass", o.mask_pass, "naive: a kernel of its own masks S")->group(plan);
-  c.add_flag("--dropout", o.dropout, "naive: a kernel of its own drops P")->group(plan);
-  c.add_flag("--fp32-scores", o.fp32_scores, "naive: S is stored in fp32")->group(plan);
-  c.add_flag("--repeat-kv", o.repeat_kv, "naive: K and V are first copied to every query head")->group(plan);
-  c.add_option("--variant", o.variant, "flash_v1: paper (Algorithm 1) or released (first CUDA kernels)")
-      ->capture_default_str()
-      ->group(plan);
-  c.add_option("--atomics", o.atomics,
-               "flash_v2_bwd: an atomic add to dQ counts as a write-only, or as rmw, a read and a write")
-      ->capture_default_str()
-      ->group(plan);
-  auto* pack =
-      c.add_flag("--pack-gqa", o.pack_gqa, "Query heads of a kv head share a tile (split_kv: by default)")->group(plan);
-  c.add_flag("--no-pack-gqa", o.no_pack_gqa, "They do not (flash_v2: by default)")->group(plan)->excludes(pack);
-  add_count(c, "--cluster", o.cluster, "flash_v2: query tiles that share each K and V tile by multicast")->group(plan);
-  add_count(c, "--kv-splits", o.kv_splits, "split_kv: splits of the keys (default: as many as fill the GPU)")
-      ->group(plan);
-  c.add_option(
-       "--order", o.order,
-       "CTAs start ascending, longest-first or longest-first-interleaved (default: ascending; on a GPU, the last "
-       "where causal)")
-      ->type_name("ORDER")
-      ->group(plan);
+void set_option(RunOptions& o, const RunOption& option, const std::string& text) {
+  struct Setter {
+    RunOptions& o;
+    const RunOption& option;
+    const std::string& text;
+    void operator()(LengthOption l) const { o.*l.to = parse_length(text, option.name); }
+    void operator()(CountOption n) const { o.*n.to = parse_count(text, option.name, n.least); }
+    void operator()(BytesOption b) const { o.*b.to = parse_bytes(text, option.name); }
+    void operator()(RealOption r) const { o.amdahl.*r.to = parse_real(text, option.name); }
+    void operator()(TextOption t) const { o.*t.to = text; }
+    void operator()(FlagOption f) const {
+      o.*f.to = choice<bool, 2>(option.name, text, {{{"on", true}, {"off", false}}});
+    }
+    void operator()(DeviceOption) const { o.device = static_cast<int>(parse_integer(text, option.name)); }
+    void operator()(SeedOption) const { o.seed = parse_seed(text); }
+  };
+  std::visit(Setter{o, option, text}, option.kind);
+}
 
-  const char* machine = "Machine";
-  c.add_option("--gpu", o.gpu,
-               "A GPU of `hbmscope gpu list`, or a FILE.json of your own (default: this machine's, else H100 SXM)")
-      ->type_name("NAME|FILE.json")
-      ->group(machine);
-  add_bytes(c, "--sram", o.sram, "On-chip memory M of one CTA (default: the GPU's SMEM per block)")->group(machine);
-  c.add_option("--l2", o.l2, "Effective L2 capacity, or none (default: the GPU's)")
-      ->type_name("BYTES|none")
-      ->group(machine);
-  c.add_option("--l2-state", o.l2_state, "cold, or warm: the same kernels ran just before")
-      ->capture_default_str()
-      ->group(machine);
-  c.add_option("--engine", o.engine,
-               "model: formulas; sim: and the L2; cpu: and the numerics; gpu; auto: all this machine can do")
-      ->capture_default_str()
-      ->group(machine);
-  c.add_option("--device", o.device, "Which of this machine's CUDA devices, from 0")->group(machine);
-  add_count(c, "--repeats", o.repeats, "Timed runs on the GPU; 0: none (default: as many as 0.35 s hold, 10 to 200)", 0)
-      ->group(machine);
-  c.add_option("--kernel-counters", o.kernel_counters, "on|off: the kernels count the bytes they ask for")
-      ->type_name("on|off")
-      ->group(machine);
-  c.add_option("--hw-counters", o.hw_counters, "on|off: read the GPU's own counters (CUPTI)")
-      ->type_name("on|off")
-      ->group(machine);
-  c.add_flag("--rungs", o.rungs, "Beside flash_v3, measure the kernels that lead up to it: flash_v3a to flash_v3d")
-      ->group(machine);
-  c.add_option("--require", o.require, "Exit with 4 unless this machine has: gpu or counters")
-      ->type_name("gpu|counters")
-      ->group(machine);
-  c.add_option_function<std::string>(
-       "--seed", [&o](const std::string& text) { o.seed = parse_seed(text); }, "Of the random inputs (default 1)")
-      ->type_name("N")
-      ->group(machine);
-  c.add_flag("--portable", o.portable, "CPU sums in one order on every processor: the same digits everywhere, slower")
-      ->group(machine);
+std::string text_of_option(const RunOptions& o, const RunOption& option) {
+  struct Getter {
+    const RunOptions& o;
+    static std::string text(const std::optional<std::int64_t>& n) { return n ? std::to_string(*n) : ""; }
+    std::string operator()(LengthOption l) const { return text(o.*l.to); }
+    std::string operator()(CountOption n) const { return text(o.*n.to); }
+    std::string operator()(BytesOption b) const { return (o.*b.to) ? std::to_string((o.*b.to)->value()) : ""; }
+    std::string operator()(RealOption r) const { return (o.amdahl.*r.to) ? fmt::format("{}", *(o.amdahl.*r.to)) : ""; }
+    std::string operator()(TextOption t) const { return o.*t.to; }
+    std::string operator()(FlagOption f) const { return o.*f.to ? "on" : "off"; }
+    std::string operator()(DeviceOption) const { return std::to_string(o.device); }
+    std::string operator()(SeedOption) const { return std::to_string(o.seed); }
+  };
+  return std::visit(Getter{o}, option.kind);
+}
 
-  const char* step = "The whole step";
-  add_real(c, "--attention-share", o.amdahl.share, "Attention's share of the step's time before, 0 to 1")->group(step);
-  add_real(c, "--attention-speedup", o.amdahl.speedup, "How many times faster attention gets (default: predicted)")
-      ->group(step);
-  add_real(c, "--attention-time-saved", o.amdahl.time_saved, "Or the part of attention's time that goes away, 0 to 1")
-      ->group(step);
+ChosenGpu choose_gpu(const RunOptions& o) {
+  if (!o.gpu.empty()) return {find_gpu(o.gpu), false};
+  if (const DeviceStatus device = device_status(o.device); device.present) {
+    if (const GpuSpec* gpu = gpu_of_device(device.name)) return {*gpu, false};
+  }
+  return {embedded_gpu(kDefaultGpu), true};
 }
 
 RunRequest to_request(const RunOptions& o) {
+  const ChosenGpu gpu = choose_gpu(o);
+  return to_request(o, gpu.spec, gpu.assumed);
+}
+
+RunRequest to_request(const RunOptions& o, const GpuSpec& gpu, bool gpu_assumed) {
   RunRequest r;
   choice<int, 4>("--pass", o.pass, {{{"forward", 0}, {"backward", 0}, {"both", 0}, {"decode", 0}}});
   r.pass = o.pass;
@@ -310,16 +275,11 @@ RunRequest to_request(const RunOptions& o) {
   r.plan = to_plan(o);
   r.order_given = !o.order.empty();
   r.kv_splits = o.kv_splits;
-  r.gpu_assumed = o.gpu.empty();
   r.device = o.device;
-  r.gpu = o.gpu.empty() ? embedded_gpu(kDefaultGpu) : find_gpu(o.gpu);
-  if (const DeviceStatus device = device_status(r.device); o.gpu.empty() && device.present) {
-    if (const GpuSpec* gpu = gpu_of_device(device.name)) r.gpu = *gpu, r.gpu_assumed = false;
-  }
-  const std::string_view fastest = fastest_flash(r.shape, r.gpu);
-  r.algorithms = to_algorithms(o.algorithm, o.pass, fastest);
-  const std::vector<std::string> asked = split_list(o.algorithm);
-  if (std::find(asked.begin(), asked.end(), "flash") != asked.end()) r.flash = fastest;
+  r.gpu = gpu;
+  r.gpu_assumed = gpu_assumed;
+  r.flash = fastest_flash(r.shape, r.gpu);
+  r.algorithms = to_algorithms(o.algorithm, o.pass, r.flash);
   constexpr Bytes kMostSram(std::int64_t{1} << 40);
   if (o.sram && *o.sram > kMostSram) {
     throw Error(

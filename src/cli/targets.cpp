@@ -21,7 +21,6 @@ ChartStyle chart_style() {
 }
 
 void check_targets(const Targets& targets, const std::vector<std::string>& inputs) {
-  std::error_code ignored;
   const std::string* all[]{&targets.json, &targets.csv, &targets.markdown};
   for (int a = 0; a < 3; ++a) {
     for (int b = a + 1; b < 3; ++b) {
@@ -34,14 +33,19 @@ void check_targets(const Targets& targets, const std::vector<std::string>& input
     }
   }
   for (const std::string* path : all) {
-    if (path->empty() || *path == "-") continue;
-    for (const std::string& input : inputs) {
-      if (input.empty() || input == "-" || !std::filesystem::exists(input, ignored) || !is_same_file(*path, input))
-        continue;
-      throw Error(ErrorKind::usage, *path + ": is read by this command, and would be overwritten with its result",
-                  "give the result a file of its own");
-    }
+    refuse_inputs(*path, inputs);
     check_result_path(*path);
+  }
+}
+
+void refuse_inputs(const std::string& path, const std::vector<std::string>& inputs) {
+  if (path.empty() || path == "-") return;
+  std::error_code ignored;
+  for (const std::string& input : inputs) {
+    if (input.empty() || input == "-" || !std::filesystem::exists(input, ignored) || !is_same_file(path, input))
+      continue;
+    throw Error(ErrorKind::usage, path + ": is read by this command, and would be overwritten with its result",
+                "give the result a file of its own");
   }
 }
 

@@ -24,6 +24,9 @@ void add_targets(CLI::App& command, Targets& targets);
 /// the names of the latter.
 void check_targets(const Targets& targets, const std::vector<std::string>& inputs = {});
 
+/// Refuses a result that would go to a file that this command reads.
+void refuse_inputs(const std::string& path, const std::vector<std::string>& inputs);
+
 /// Of names of GPUs or scenarios, those that may be files.
 std::vector<std::string> files_among(std::vector<std::string> names);
 

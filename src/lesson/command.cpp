@@ -89,6 +89,8 @@ struct Allowed {
 const std::vector<Allowed>& allowed_commands() {
   static const std::vector<Allowed> table{{"run", {}},
                                           {"batch", {}},
+                                          {"sweep", {}},
+                                          {"merge", {}},
                                           {"scenario", {"list", "show", "run", "check"}},
                                           {"softmax", {}},
                                           {"gpu", {"list", "show"}},
@@ -121,18 +123,19 @@ void check_subcommand(const std::vector<std::string>& words) {
   }
 }
 
-/// The value of an option, written --name VALUE or --name=VALUE; nothing if word `i` is another.
+/// The value of an option, written --name VALUE, --name=VALUE or -nVALUE; nothing if word `i` is another.
 const char* value_of(const std::vector<std::string>& words, std::size_t i, std::string_view name) {
   const std::string& word = words[i];
   if (word == name) return i + 1 < words.size() ? words[i + 1].c_str() : nullptr;
   if (word.starts_with(name) && word.size() > name.size() && word[name.size()] == '=')
     return word.c_str() + name.size() + 1;
+  if (word.starts_with(name) && name.size() == 2 && word.size() > 2) return word.c_str() + 2;
   return nullptr;
 }
 
 void check_options(const std::vector<std::string>& words) {
-  constexpr std::array<std::string_view, 7> kTargets{"--json",  "--csv",    "--markdown", "-o",
-                                                     "--jsonl", "--chrome", "--html"};
+  constexpr std::array<std::string_view, 8> kTargets{"--json",   "--csv",   "--markdown", "-o",
+                                                     "--output", "--jsonl", "--chrome",   "--html"};
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const std::string_view target : kTargets) {
       const char* const value = value_of(words, i, target);
@@ -166,11 +169,16 @@ Command parse_command(std::string_view text, std::string_view folder) {
   return {std::move(words), std::string(folder)};
 }
 
+bool gives_rows(const Command& command) {
+  constexpr std::array<std::string_view, 3> kOfRows{"batch", "sweep", "merge"};
+  return std::find(kOfRows.begin(), kOfRows.end(), command.words[0]) != kOfRows.end();
+}
+
 Command with_json(Command command) {
   const auto& words = command.words;
   const bool has_json = std::any_of(words.begin(), words.end(),
                                     [](const std::string& w) { return w == "--json" || w.starts_with("--json="); });
-  if (!has_json && words[0] != "batch") command.words.insert(command.words.end(), {"--json", "-"});
+  if (!has_json && !gives_rows(command)) command.words.insert(command.words.end(), {"--json", "-"});
   return command;
 }
 

@@ -19,6 +19,9 @@ struct Command {
 /// such command, and for those that a lesson may not run: docs/writing-lessons.md.
 Command parse_command(std::string_view text, std::string_view folder);
 
+/// Does it write one JSON object a line, without being asked to?
+bool gives_rows(const Command& command);
+
 /// The same command with its result as JSON on standard output.
 Command with_json(Command command);
 

@@ -37,7 +37,7 @@ std::string in_words(const Command& command) {
 /// The folder matters only to a command that may name a file.
 Command place_of(Command command) {
   const auto names_file = [](const std::string& word) { return word.find_first_of("./") != std::string::npos; };
-  if (std::none_of(command.words.begin(), command.words.end(), names_file) && command.words[0] != "batch" &&
+  if (std::none_of(command.words.begin(), command.words.end(), names_file) && !gives_rows(command) &&
       command.words[0] != "profile")
     command.folder.clear();
   return command;
@@ -76,8 +76,8 @@ const Json& Results::json(const Command& command) {
   }
   std::unique_ptr<Json>& document = parsed_[place_of(command)];
   if (document == nullptr) {
-    document = std::make_unique<Json>(command.words[0] == "batch" ? json_lines(result.out, in_words(command))
-                                                                  : Json(parse_json(result.out, in_words(command))));
+    document = std::make_unique<Json>(gives_rows(command) ? json_lines(result.out, in_words(command))
+                                                          : Json(parse_json(result.out, in_words(command))));
   }
   return *document;
 }

@@ -58,8 +58,12 @@ Bytes tensor_bytes(Tensor tensor, const AttentionShape& s, const TilePlan& plan)
 }
 
 MemoryLedger memory_ledger(const Algorithm& algorithm, const AttentionShape& shape, const TilePlan& plan) {
+  return memory_ledger(algorithm, algorithm.closed_form(shape, plan), shape, plan);
+}
+
+MemoryLedger memory_ledger(const Algorithm& algorithm, std::span<const StageTraffic> stages,
+                           const AttentionShape& shape, const TilePlan& plan) {
   MemoryLedger ledger;
-  const std::vector<StageTraffic> stages = algorithm.closed_form(shape, plan);
   const bool forward = algorithm.pass != Pass::backward;
   const auto is_given = [&](Tensor t) {
     if (info(t).role == TensorRole::input) return true;

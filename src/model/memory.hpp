@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,9 @@ Bytes tensor_bytes(Tensor tensor, const AttentionShape& shape, const TilePlan& p
 
 /// Which tensors the algorithm keeps in HBM, and how much lives at once if each is freed after its last use.
 MemoryLedger memory_ledger(const Algorithm& algorithm, const AttentionShape& shape, const TilePlan& plan);
+/// The same where the algorithm's closed form is there already.
+MemoryLedger memory_ledger(const Algorithm& algorithm, std::span<const StageTraffic> stages,
+                           const AttentionShape& shape, const TilePlan& plan);
 
 /// The memory table of the FlashAttention paper (arXiv 2205.14135, Table 21, printed as MB, in fact MiB; forward and
 /// backward, no mask or dropout) fits 4 N^2 + 10 N d for standard attention and 11 N d (N <= 256) or 13 N d, each with

@@ -109,6 +109,27 @@ Json amdahl_json(const RunResult& r) {
 
 }  // namespace
 
+void run_json::write_shape(JsonText& to, const RunResult& r) {
+  write_shape_members(to, r.request.shape);
+  to.member("pass", r.request.pass);
+  to.member("live_pairs", r.live_pairs.value());
+}
+
+void write_run_row(JsonText& to, const RunResult& r) {
+  to.key("shape");
+  to.begin_object();
+  write_shape(to, r);
+  to.end_object();
+  to.key("gpu");
+  to.begin_object();
+  to.member("name", r.request.gpu.name);
+  to.end_object();
+  to.key("algorithms");
+  to.begin_list();
+  for (const AlgorithmResult& a : r.algorithms) write_algorithm_row(to, a);
+  to.end_list();
+}
+
 nlohmann::ordered_json run_to_json(const RunResult& r, const std::vector<std::string>& argv) {
   Json out;
   out["schema_version"] = kSchemaVersion;
@@ -121,9 +142,7 @@ nlohmann::ordered_json run_to_json(const RunResult& r, const std::vector<std::st
                  {"device", r.device.present ? Json(r.device.name) : Json(nullptr)},
                  {"device_reason", r.device.present ? Json(nullptr) : Json(r.device.reason)},
                  {"seed", r.request.seed}};
-  out["shape"] = shape_to_json(r.request.shape);
-  out["shape"]["pass"] = r.request.pass;
-  out["shape"]["live_pairs"] = r.live_pairs.value();
+  out["shape"] = object_of([&](JsonText& to) { write_shape(to, r); });
   out["gpu"] = gpu_json(r);
   out["device"] = device_json(r);
   out["algorithms"] = Json::array();

@@ -33,22 +33,30 @@ void add_paces(Json& to, const TrafficEntry& entry) {
   to["l2_read_hit_rate_reason"] = because(entry.hit_rate.has_value(), "the kernels read nothing");
 }
 
+/// Of an entry, what rows have too: which bytes these are, and their sums.
+void write_entry(JsonText& to, const Algorithm& a, const TrafficEntry& entry) {
+  to.member("boundary", name(entry.boundary));
+  to.member("provenance", name(entry.provenance));
+  to.key("plan");
+  write_plan(to, entry.plan, a.plan_keys);
+  add_status(to, entry.traffic);
+  const auto sum = entry.traffic ? std::optional(entry.traffic->sum()) : std::nullopt;
+  const auto put = [&](const char* key, Bytes bytes) {
+    to.member(key, sum ? std::optional(bytes.value()) : std::nullopt);
+  };
+  put("read_bytes", sum.value_or(ReadWrite{}).read);
+  put("write_bytes", sum.value_or(ReadWrite{}).write);
+  put("total_bytes", sum.value_or(ReadWrite{}).total());
+}
+
 Json entry_json(const Algorithm& a, const TrafficEntry& entry) {
-  Json out;
-  out["boundary"] = name(entry.boundary);
-  out["provenance"] = name(entry.provenance);
-  out["plan"] = plan_to_json(entry.plan, a.plan_keys);
-  add_status(out, entry.traffic);
+  Json out = object_of([&](JsonText& to) { write_entry(to, a, entry); });
   if (entry.traffic) {
-    const ReadWrite sum = entry.traffic->sum();
-    out["read_bytes"] = sum.read.value();
-    out["write_bytes"] = sum.write.value();
-    out["total_bytes"] = sum.total().value();
     const bool by_tensor = entry.provenance != Provenance::hw_counter;
     out["tensors"] = by_tensor ? tensors(*entry.traffic) : Json(nullptr);
     out["tensors_reason"] = because(by_tensor, "hardware counts bytes without knowing whose they are");
   } else {
-    for (const char* key : {"read_bytes", "write_bytes", "total_bytes", "tensors"}) out[key] = nullptr;
+    out["tensors"] = nullptr;
   }
   out["formula"] = entry.formula.empty() ? Json(nullptr) : Json(entry.formula);
   out["formula_exact"] = entry.formula_exact;
@@ -56,82 +64,97 @@ Json entry_json(const Algorithm& a, const TrafficEntry& entry) {
   return out;
 }
 
-Json flops_json(const std::optional<FlopCount>& flops) {
-  if (!flops) return {{"matmul", 0}, {"executed_matmul", 0}, {"exp", 0}, {"convention", "exact live pairs"}};
-  return {{"matmul", flops->matmul.value()},
-          {"executed_matmul", flops->executed_matmul.value()},
-          {"exp", flops->exp.value()},
-          {"convention", "exact live pairs"}};
+void write_flops(JsonText& to, const std::optional<FlopCount>& flops) {
+  const FlopCount count = flops.value_or(FlopCount{});
+  to.member("matmul", count.matmul.value());
+  to.member("executed_matmul", count.executed_matmul.value());
+  to.member("exp", count.exp.value());
+  to.member("convention", "exact live pairs");
 }
 
-Json time_json(const Known<Seconds>& predicted) {
-  Json out;
-  out["predicted_s"] = predicted ? real(predicted->value) : Json(nullptr);
-  out["predicted_status"] = name(predicted.status);
-  out["predicted_reason"] = predicted.reason.empty() ? Json(nullptr) : Json(predicted.reason);
-  return out;
+void write_time(JsonText& to, const Known<Seconds>& predicted) {
+  to.member("predicted_s", predicted ? std::optional(predicted->value) : std::nullopt);
+  to.member("predicted_status", name(predicted.status));
+  text_or_null(to, "predicted_reason", predicted.reason);
 }
 
 Json stage_time_json(const StageResult& stage) {
-  Json out = time_json(stage.predicted);
   const Known<Seconds> median = stage.measured ? stage.measured->median : unknown<Seconds>(stage.measured);
-  out["measured_median_s"] = median ? real(median->value) : Json(nullptr);
-  out["samples_s"] = Json::array();
-  add_status(out, median);
-  return out;
+  return object_of([&](JsonText& to) {
+    write_time(to, stage.predicted);
+    to.member("measured_median_s", median ? std::optional(median->value) : std::nullopt);
+    to.key("samples_s");
+    to.begin_list();
+    to.end_list();
+    add_status(to, median);
+  });
 }
 
-Json whole_time_json(const AlgorithmResult& a) {
-  Json out = time_json(a.predicted);
+void write_whole_time(JsonText& to, const AlgorithmResult& a) {
+  write_time(to, a.predicted);
   if (a.limit) {
     constexpr std::array<std::string_view, 4> kNames{"hbm", "compute", "padding", "launches"};
-    out["predicted_limit"] = kNames[static_cast<std::size_t>(*a.limit)];
+    to.member("predicted_limit", kNames[static_cast<std::size_t>(*a.limit)]);
   }
   const Known<TimeSamples> time = a.measured ? a.measured->time : unknown<TimeSamples>(a.measured);
-  out["measured_median_s"] = time ? real(time->median) : Json(nullptr);
-  out["samples_s"] = Json::array();
+  to.member("measured_median_s", time ? std::optional(time->median) : std::nullopt);
+  to.key("samples_s");
+  to.begin_list();
   if (time) {
-    for (const double s : time->seconds) out["samples_s"].push_back(real(s));
-    out["measured_least_s"] = real(time->least);
-    out["measured_most_s"] = real(time->most);
-    out["measured_spread"] = real(time->spread);
-    out["l2_state"] = time->cold_l2 ? "cold" : "warm";
-    out["clocks"] = clocks_json(time->clocks);
+    for (const double s : time->seconds) to.value(s);
   }
-  add_status(out, time);
-  return out;
+  to.end_list();
+  if (time) {
+    to.member("measured_least_s", time->least);
+    to.member("measured_most_s", time->most);
+    to.member("measured_spread", time->spread);
+    to.member("l2_state", time->cold_l2 ? "cold" : "warm");
+    to.key("clocks");
+    to.begin_object();
+    write_clocks(to, time->clocks);
+    to.end_object();
+  }
+  add_status(to, time);
+}
+
+/// What a pipeline takes in memory, but for the tensors that it is made of.
+void write_memory(JsonText& to, const MemoryLedger& memory, const Known<PipelineMeasurement>& measured) {
+  const Known<Bytes> peak = measured ? measured->peak : unknown<Bytes>(measured);
+  to.member("intermediate_bytes", memory.intermediate_bytes.value());
+  to.member("saved_for_backward_bytes", memory.saved_for_backward_bytes.value());
+  to.member("peak_bytes", memory.peak_bytes.value());
+  to.member("peak_stage", memory.peak_stage);
+  to.member("measured_peak_bytes", peak ? std::optional(peak->value()) : std::nullopt);
+  because(to, "measured_reason", bool(peak), peak.reason);
 }
 
 Json memory_json(const MemoryLedger& memory, const Known<PipelineMeasurement>& measured) {
-  const Known<Bytes> peak = measured ? measured->peak : unknown<Bytes>(measured);
-  Json ledger = Json::array();
+  Json out = object_of([&](JsonText& to) { write_memory(to, memory, measured); });
+  Json& ledger = out["ledger"] = Json::array();
   for (const LedgerEntry& entry : memory.entries) {
     ledger.push_back({{"tensor", info(entry.tensor).name},
                       {"bytes", entry.bytes.value()},
                       {"intermediate", entry.intermediate},
                       {"saved_for_backward", entry.saved_for_backward}});
   }
-  return {{"intermediate_bytes", memory.intermediate_bytes.value()},
-          {"saved_for_backward_bytes", memory.saved_for_backward_bytes.value()},
-          {"peak_bytes", memory.peak_bytes.value()},
-          {"peak_stage", memory.peak_stage},
-          {"measured_peak_bytes", peak ? Json(peak->value()) : Json(nullptr)},
-          {"measured_reason", peak ? Json(nullptr) : Json(peak.reason)},
-          {"ledger", ledger}};
+  return out;
 }
 
-Json roofline_json(const Known<Roofline>& known, const Known<FlopPerSecond>& achieved) {
-  Json out;
-  out["level"] = "l2_hbm";
-  out["intensity_flop_per_byte"] = known ? real(known->intensity.value) : Json(nullptr);
-  out["intensity_reason"] = because(bool(known), "there is no roofline; roofline_by_boundary has what is known");
-  out["ridge_flop_per_byte"] = known ? real(known->ridge.value) : Json(nullptr);
-  out["bound"] = known ? Json(name(known->bound)) : Json(nullptr);
-  out["attainable_flop_per_s"] = known ? real(known->attainable.value) : Json(nullptr);
-  out["achieved_flop_per_s"] = achieved ? real(achieved->value) : Json(nullptr);
-  out["achieved_reason"] = achieved ? Json(nullptr) : Json(achieved.reason);
-  add_status(out, known);
-  return out;
+/// `whole` results say where an intensity is known all the same; rows have no such place.
+void write_roofline(JsonText& to, const Known<Roofline>& known, const Known<FlopPerSecond>& achieved, bool whole) {
+  const auto put = [&](const char* key, auto get) {
+    to.member(key, known ? std::optional(get(*known)) : std::nullopt);
+  };
+  to.member("level", "l2_hbm");
+  put("intensity_flop_per_byte", [](const Roofline& r) { return r.intensity.value; });
+  if (whole)
+    because(to, "intensity_reason", bool(known), "there is no roofline; roofline_by_boundary has what is known");
+  put("ridge_flop_per_byte", [](const Roofline& r) { return r.ridge.value; });
+  put("bound", [](const Roofline& r) { return name(r.bound); });
+  put("attainable_flop_per_s", [](const Roofline& r) { return r.attainable.value; });
+  to.member("achieved_flop_per_s", achieved ? std::optional(achieved->value) : std::nullopt);
+  because(to, "achieved_reason", bool(achieved), achieved.reason);
+  add_status(to, known);
 }
 
 /// Why an algorithm has no bytes at l2_hbm, nor what its simulation tells beside them.
@@ -190,8 +213,10 @@ Json exactness_json(const Known<Exactness>& known, bool naive) {
 Json stage_json(const Algorithm& a, const StageResult& stage) {
   Json traffic = Json::array();
   for (const TrafficEntry& entry : stage.traffic) traffic.push_back(entry_json(a, entry));
-  Json out = {
-      {"name", stage.name}, {"traffic", traffic}, {"flops", flops_json(stage.flops)}, {"time", stage_time_json(stage)}};
+  Json out = {{"name", stage.name},
+              {"traffic", traffic},
+              {"flops", object_of([&](JsonText& to) { write_flops(to, stage.flops); })},
+              {"time", stage_time_json(stage)}};
   if (stage.measured) {
     out["hw"] = hw_json(stage.measured->hw);
   } else {
@@ -208,6 +233,32 @@ Json stage_json(const Algorithm& a, const StageResult& stage) {
 }
 
 }  // namespace
+
+void write_algorithm_row(JsonText& to, const AlgorithmResult& a) {
+  const auto object = [&](const char* key, auto write) {
+    to.key(key);
+    to.begin_object();
+    write();
+    to.end_object();
+  };
+  to.begin_object();
+  to.member("name", a.algorithm->name);
+  to.key("plan");
+  write_plan(to, a.plan, a.algorithm->plan_keys);
+  to.key("traffic");
+  to.begin_list();
+  for (const TrafficEntry& entry : a.traffic) {
+    to.begin_object();
+    write_entry(to, *a.algorithm, entry);
+    to.end_object();
+  }
+  to.end_list();
+  object("flops", [&] { write_flops(to, a.flops); });
+  object("memory", [&] { write_memory(to, a.memory, a.measured); });
+  object("roofline", [&] { write_roofline(to, a.roofline, a.achieved, false); });
+  object("time", [&] { write_whole_time(to, a); });
+  to.end_object();
+}
 
 Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
   const Known<Seconds> gap = a.measured ? a.measured->launch_gap : unknown<Seconds>(a.measured);
@@ -230,11 +281,11 @@ Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
           {"kv_in_flight_reason",
            because(a.kv_in_flight.has_value(),
                    a.resident_ctas > 0 ? "no CTAs of its kernels share a stream of K and V" : reason_not_simulated(a))},
-          {"flops", flops_json(a.flops)},
+          {"flops", object_of([&](JsonText& to) { write_flops(to, a.flops); })},
           {"memory", memory_json(a.memory, a.measured)},
-          {"roofline", roofline_json(a.roofline, a.achieved)},
+          {"roofline", object_of([&](JsonText& to) { write_roofline(to, a.roofline, a.achieved, true); })},
           {"roofline_by_boundary", rooflines_json(r, a)},
-          {"time", whole_time_json(a)},
+          {"time", object_of([&](JsonText& to) { write_whole_time(to, a); })},
           {"exactness", exactness_json(a.exactness, a.algorithm->name == "naive")}};
 }
 

@@ -45,11 +45,18 @@ Json pipeline_json(const RunResult& r, const PipelineMeasurement& p) {
 
 }  // namespace
 
+void write_clocks(JsonText& to, const ClockState& c) {
+  to.member("sm_hz", c.sm_hz);
+  to.member("memory_hz", c.memory_hz);
+  to.key("throttled_by");
+  to.begin_list();
+  for (const std::string& what : c.throttled_by) to.value(what);
+  to.end_list();
+  text_or_null(to, "reason", c.reason);
+}
+
 Json clocks_json(const ClockState& c) {
-  return {{"sm_hz", c.sm_hz ? real(*c.sm_hz) : Json(nullptr)},
-          {"memory_hz", c.memory_hz ? real(*c.memory_hz) : Json(nullptr)},
-          {"throttled_by", c.throttled_by},
-          {"reason", c.reason.empty() ? Json(nullptr) : Json(c.reason)}};
+  return object_of([&](JsonText& to) { write_clocks(to, c); });
 }
 
 Json counters_json(const Known<CounterCheck>& known) {

@@ -141,43 +141,45 @@ void set(TilePlan& to, PlanKey key, const Fields& from) {
   }
 }
 
-ordered_json get(const TilePlan& plan, PlanKey key) {
-  const auto chosen = [](std::int64_t block) { return block == 0 ? ordered_json(nullptr) : ordered_json(block); };
+void write(JsonText& to, const TilePlan& plan, PlanKey key) {
+  const auto chosen = [](std::int64_t block) { return block == 0 ? std::nullopt : std::optional(block); };
   switch (key) {
     case PlanKey::block_q:
-      return chosen(plan.block_q);
+      return to.value(chosen(plan.block_q));
     case PlanKey::block_kv:
-      return chosen(plan.block_kv);
+      return to.value(chosen(plan.block_kv));
     case PlanKey::variant:
-      return text_of(kVariants, plan.variant);
+      return to.value(text_of(kVariants, plan.variant));
     case PlanKey::pack_gqa:
-      return plan.pack_gqa ? ordered_json(*plan.pack_gqa) : ordered_json(nullptr);
+      return to.value(plan.pack_gqa);
     case PlanKey::cluster:
-      return plan.cluster;
+      return to.value(plan.cluster);
     case PlanKey::num_kv_splits:
-      return plan.num_kv_splits;
+      return to.value(plan.num_kv_splits);
     case PlanKey::atomics:
-      return text_of(kAtomics, plan.atomics);
+      return to.value(text_of(kAtomics, plan.atomics));
     case PlanKey::gemm_tile:
-      return plan.gemm_tile ? ordered_json(*plan.gemm_tile) : ordered_json(nullptr);
+      if (!plan.gemm_tile) return to.value(nullptr);
+      to.begin_list();
+      for (const std::int64_t side : *plan.gemm_tile) to.value(side);
+      return to.end_list();
     case PlanKey::softmax_reads:
-      return plan.softmax_reads;
+      return to.value(plan.softmax_reads);
     case PlanKey::scale_pass:
-      return plan.scale_pass;
+      return to.value(plan.scale_pass);
     case PlanKey::mask_pass:
-      return plan.mask_pass;
+      return to.value(plan.mask_pass);
     case PlanKey::dropout:
-      return plan.dropout;
+      return to.value(plan.dropout);
     case PlanKey::fp32_scores:
-      return plan.fp32_scores;
+      return to.value(plan.fp32_scores);
     case PlanKey::repeat_kv:
-      return plan.repeat_kv;
+      return to.value(plan.repeat_kv);
     case PlanKey::order:
-      return text_of(kOrders, plan.order);
+      return to.value(text_of(kOrders, plan.order));
     case PlanKey::stages:
-      return plan.stages;
+      return to.value(plan.stages);
   }
-  return nullptr;
 }
 
 Dtype read_dtype(const Fields& shape) {
@@ -260,10 +262,20 @@ TilePlan plan_from_json(const json& plan, std::string_view source_name, const st
   return read;
 }
 
+void write_plan(JsonText& to, const TilePlan& plan, std::span<const PlanKey> keys) {
+  to.begin_object();
+  for (const PlanKey key : keys) {
+    to.key(name(key));
+    write(to, plan, key);
+  }
+  to.end_object();
+}
+
 ordered_json plan_to_json(const TilePlan& plan, std::span<const PlanKey> keys) {
-  ordered_json object = ordered_json::object();
-  for (const PlanKey key : keys) object[std::string(name(key))] = get(plan, key);
-  return object;
+  std::string text;
+  JsonText to(text);
+  write_plan(to, plan, keys);
+  return ordered_json::parse(text);
 }
 
 AttentionShape shape_from_json(const json& shape, std::string_view source_name, const std::string& pointer) {
@@ -283,20 +295,36 @@ AttentionShape shape_from_json(const json& shape, std::string_view source_name, 
   return read;
 }
 
+void write_shape_members(JsonText& to, const AttentionShape& shape) {
+  to.member("batch", shape.batch);
+  to.member("num_heads", shape.num_heads);
+  to.member("num_kv_heads", shape.num_kv_heads);
+  to.member("seqlen_q", shape.seqlen_q);
+  to.member("seqlen_kv", shape.seqlen_kv);
+  to.member("head_dim", shape.head_dim);
+  to.member("head_dim_v", shape.head_dim_v);
+  to.member("dtype", info(shape.dtype).name);
+  to.key("mask");
+  to.begin_object();
+  to.member("kind", shape.mask.kind());
+  to.member("alignment", name(shape.mask.alignment));
+  to.member("window_left", shape.mask.window_left);
+  to.member("window_right", shape.mask.window_right);
+  to.end_object();
+  if (shape.kv_lengths.empty()) return;
+  to.key("kv_lengths");
+  to.begin_list();
+  for (const std::int64_t length : shape.kv_lengths) to.value(length);
+  to.end_list();
+}
+
 ordered_json shape_to_json(const AttentionShape& shape) {
-  const auto limit = [](const std::optional<std::int64_t>& window) {
-    return window ? ordered_json(*window) : ordered_json(nullptr);
-  };
-  ordered_json object{
-      {"batch", shape.batch},           {"num_heads", shape.num_heads},   {"num_kv_heads", shape.num_kv_heads},
-      {"seqlen_q", shape.seqlen_q},     {"seqlen_kv", shape.seqlen_kv},   {"head_dim", shape.head_dim},
-      {"head_dim_v", shape.head_dim_v}, {"dtype", info(shape.dtype).name}};
-  object["mask"] = {{"kind", shape.mask.kind()},
-                    {"alignment", name(shape.mask.alignment)},
-                    {"window_left", limit(shape.mask.window_left)},
-                    {"window_right", limit(shape.mask.window_right)}};
-  if (!shape.kv_lengths.empty()) object["kv_lengths"] = shape.kv_lengths;
-  return object;
+  std::string text;
+  JsonText to(text);
+  to.begin_object();
+  write_shape_members(to, shape);
+  to.end_object();
+  return ordered_json::parse(text);
 }
 
 BatchLine parse_batch_line(std::string_view line) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/json_text.hpp"
 #include "model/algorithm.hpp"
 #include "model/attention_shape.hpp"
 #include "model/tile_plan.hpp"
@@ -29,11 +30,14 @@ BatchLine parse_batch_line(std::string_view line);
 std::string_view name(PlanKey key);
 /// The plan of a JSON object at `pointer`; null stands for a key's default.
 TilePlan plan_from_json(const nlohmann::json& plan, std::string_view source_name, const std::string& pointer);
-/// The given keys of a plan, in their order. What has not been chosen is null.
+/// The given keys of a plan, in their order, as an object. What has not been chosen is null.
+void write_plan(JsonText& to, const TilePlan& plan, std::span<const PlanKey> keys);
 nlohmann::ordered_json plan_to_json(const TilePlan& plan, std::span<const PlanKey> keys);
 
 /// The shape of a JSON object at `pointer`, checked by validate().
 AttentionShape shape_from_json(const nlohmann::json& shape, std::string_view source_name, const std::string& pointer);
+/// What shape_to_json() holds, as members of an object that the caller begins and ends.
+void write_shape_members(JsonText& to, const AttentionShape& shape);
 /// The `shape` object of a result, without `pass` and `live_pairs`; `kv_lengths` only where there are some.
 nlohmann::ordered_json shape_to_json(const AttentionShape& shape);
 

@@ -1,0 +1,55 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "cli/help_format.hpp"
+#include "cli/output.hpp"
+#include "cli/targets.hpp"
+#include "core/error.hpp"
+#include "report/format.hpp"
+#include "sweep/merge.hpp"
+
+namespace hbmscope {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string output = "-";
+  MergeOptions merge;
+};
+
+void execute(const Options& o) {
+  refuse_inputs(o.output, o.paths);
+  check_result_path(o.output);
+  const Merge merge(o.paths, o.merge);
+  ResultFile file(o.output);
+  merge.write([&](std::string_view rows) { file.write(rows); });
+  file.finish();
+  if (merge.failed() > 0) {
+    say_error(text::integer(merge.failed()) + " of " + text::integer(merge.points()) +
+                  " points had failed where they were computed; their rows say why",
+              "");
+  }
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, const Invocation&) {
+  CLI::App* c = app.add_subcommand("merge", "The shards of a sweep, checked and put together");
+  wrap_help(*c);
+  const auto options = std::make_shared<Options>();
+  c->add_option("files", options->paths, "What `hbmscope sweep --shard` wrote, in any order")
+      ->type_name("FILE...")
+      ->required();
+  c->add_option("-o,--output", options->output, "Write the rows to FILE, or - for standard output")
+      ->type_name("FILE|-")
+      ->capture_default_str();
+  c->add_flag("--mixed", options->merge.mixed, "Take rows of several versions of hbmscope and of several GPUs");
+  c->footer(
+      "Every point has to be there once; lines that stand there twice and are the same count once.\n"
+      "Example: hbmscope merge rows.*.jsonl -o rows.jsonl");
+  c->callback([options] { execute(*options); });
+}
+
+}  // namespace hbmscope
