@@ -144,7 +144,10 @@ std::string quoted(const std::string& word) {
 
 void show_plan(const SweepPoints& points, const Shard& shard, std::int64_t mine) {
   constexpr std::int64_t kShown = 5;
-  std::string out = text::integer(points.grid().points()) + " points: " + points.grid().product() + "\n";
+  const std::int64_t all = points.grid().points();
+  std::string out = text::integer(all) + (all == 1 ? " point" : " points");
+  if (const std::string product = points.grid().product(); !product.empty()) out += ": " + product;
+  out += "\n";
   if (shard.of > 1) {
     out += "shard " + std::to_string(shard.number) + "/" + std::to_string(shard.of) + " has " + text::integer(mine) +
            " of them\n";

@@ -151,8 +151,10 @@ Grid::Grid(std::vector<Axis> axes, std::int64_t most) : axes_(std::move(axes)), 
     too_many = points_ == std::numeric_limits<std::int64_t>::max();
   }
   if (points_ <= most) return;
+  const bool fits = points_ < std::numeric_limits<std::int64_t>::max();
   throw Error(ErrorKind::usage,
-              "the sweep has " + product() + " points, more than the " + text::integer(most) + " of --max-points",
+              "the sweep has " + product() + " = " + (fits ? "" : "more than ") + text::integer(points_) +
+                  " points, more than the " + text::integer(most) + " of --max-points",
               "take fewer values, or raise --max-points; --shard I/N spreads them over machines");
 }
 
@@ -167,9 +169,7 @@ std::string Grid::product() const {
     words += (words.empty() ? "" : " x ") + axis.option + " (" +
              text::integer(static_cast<std::int64_t>(axis.values.size())) + ")";
   }
-  if (words.empty()) return "1";
-  const bool fits = points_ < std::numeric_limits<std::int64_t>::max();
-  return words + " = " + (fits ? text::integer(points_) : "more than " + text::integer(points_));
+  return words;
 }
 
 }  // namespace hbmscope

@@ -48,7 +48,7 @@ class Grid {
   [[nodiscard]] std::int64_t points() const { return points_; }
   /// The value of axis number `axis` at a point.
   [[nodiscard]] const AxisValue& at(std::int64_t point, std::size_t axis) const;
-  /// "--seqlen (7) x --head-dim (2) = 14"; "1" without an axis.
+  /// "--seqlen (7) x --head-dim (2)"; empty without an axis.
   [[nodiscard]] std::string product() const;
 
  private:
