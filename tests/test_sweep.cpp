@@ -1,10 +1,14 @@
 // Sweeps from outside: which rows come, in which order, and what they hold.
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -229,7 +233,8 @@ TEST_CASE("what no point could take is an error of the command line, before anyt
 }
 
 TEST_CASE("--max-points is a cap that can be raised, and --dry-run computes nothing") {
-  check_complaint(run_program(words("sweep --seqlen 1:11:1 --max-points 10")), 2, "--seqlen: has more than 10 values");
+  check_complaint(run_program(words("sweep --seqlen 1:11:1 --max-points 10")), 2,
+                  "--seqlen: has more values than the 10 points");
   check_complaint(run_program(words("sweep --seqlen 1,2 --heads 1:6:1 --max-points 10")), 2, "12 points");
   const Outcome outcome = run_program(
       words("sweep --seqlen 1:2000:1 --head-dim 1:1000:1 --causal --max-points 3000000 --shard 2/4 --dry-run"));
@@ -287,6 +292,66 @@ TEST_CASE("rows go to a file that is not there yet, and nowhere else") {
   const Outcome outcome = run_program(closed);
   CHECK(outcome.code == 0);
   CHECK(outcome.err.empty());
+}
+
+TEST_CASE("kernels are asked for where there is a GPU, and refused before a row is written where there is none") {
+  const Outcome run = run_program(words("run --seqlen 64 --engine gpu"));
+  if (run.code == 4) {
+    const Outcome outcome = run_program(words("sweep --seqlen 64,128 --engine gpu"));
+    check_complaint(outcome, 4, "--engine gpu");
+    CHECK(outcome.out.empty());
+    check_complaint(run_program(words("sweep --seqlen 64,128 --require gpu")), 4, "--require gpu");
+    return;
+  }
+  REQUIRE(run.code == 0);
+  check_complaint(run_program(words("sweep --seqlen 64,128 --engine gpu --jobs 2")), 2, "one point at a time");
+  for (const json& row : parsed_rows(rows_of("--seqlen 64,128 --engine gpu --algorithm naive,flash_v2"))) {
+    CHECK(row["meta"]["device"].is_string());
+    for (const json& algorithm : row["algorithms"]) CHECK(algorithm["time"]["measured_median_s"].is_number());
+  }
+}
+
+TEST_CASE("progress and the time that is left are shown on a terminal, and only there") {
+  // As many points as take well over a second on this machine.
+  for (int heads = 20;; heads *= 2) {
+    REQUIRE(heads < 100'000);
+    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    REQUIRE(::grantpt(terminal) == 0);
+    REQUIRE(::unlockpt(terminal) == 0);
+    const std::string side = ::ptsname(terminal);
+    const std::string last = "1:" + std::to_string(heads) + ":1";
+    const auto begin = std::chrono::steady_clock::now();
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const int shown = ::open(side.c_str(), O_RDWR);
+      ::dup2(shown, STDERR_FILENO);
+      ::execl(HBMSCOPE_BINARY, "hbmscope", "sweep", "--seqlen", "64:64000:64", "--causal", "--heads", last.c_str(),
+              "-o", "/dev/null", nullptr);
+      ::_exit(127);
+    }
+    std::string said;
+    int status = 0;
+    for (bool ended = false; !ended;) {
+      ended = ::waitpid(child, &status, WNOHANG) == child;
+      pollfd polled{terminal, POLLIN, 0};
+      std::array<char, 4096> buffer{};
+      while (::poll(&polled, 1, ended ? 0 : 50) > 0) {
+        const ssize_t count = ::read(terminal, buffer.data(), buffer.size());
+        if (count <= 0) break;
+        said.append(buffer.data(), static_cast<std::size_t>(count));
+      }
+    }
+    ::close(terminal);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1800)) continue;
+    CHECK(has(said, " points, "));
+    CHECK(has(said, " s left"));
+    CHECK(said.ends_with("\r\x1b[K"));  // it takes its line away
+    break;
+  }
 }
 
 TEST_CASE("shards are the sweep's own rows, and Slurm's variables are read where --shard auto asks for it") {

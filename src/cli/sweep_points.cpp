@@ -62,6 +62,23 @@ std::string fingerprint_of(const GpuSpec& gpu) {
   return print.hex();
 }
 
+/// The values that show whether all of them can be: what an option allows of numbers has a least and a most.
+std::vector<const AxisValue*> telling(const std::vector<AxisValue>& values) {
+  std::vector<const AxisValue*> few;
+  const AxisValue *least = nullptr, *most = nullptr;
+  const auto number = [](const AxisValue& value) { return parse_real(value.text, "a value"); };
+  for (const AxisValue& value : values) {
+    if (value.type != AxisValue::Type::number) {
+      few.push_back(&value);
+      continue;
+    }
+    if (least == nullptr || number(value) < number(*least)) least = &value;
+    if (most == nullptr || number(value) > number(*most)) most = &value;
+  }
+  if (least != nullptr) few.insert(few.end(), {least, most});
+  return few;
+}
+
 /// Is there anything wrong with a value by itself, whatever the other options are? They are set so that it has a
 /// chance.
 void check_alone(const RunOption& option, const std::string& text, const GpuSpec& gpu) {
@@ -182,8 +199,8 @@ void SweepPoints::check_values(const SweepOptions& options) const {
       check_alone(option, text_of_option(base_, option), gpu);
       continue;
     }
-    for (const AxisValue& value : grid_.axes()[static_cast<std::size_t>(axis - axes_.begin())].values)
-      check_alone(option, value.text, gpu);
+    for (const AxisValue* value : telling(grid_.axes()[static_cast<std::size_t>(axis - axes_.begin())].values))
+      check_alone(option, value->text, gpu);
   }
   if (engine_ == Engine::cpu && !full_) {
     throw Error(ErrorKind::usage, "--engine cpu: rows hold nothing of the numerics that it adds",

@@ -113,7 +113,7 @@ class Reader {
 
   void add(AxisValue value) {
     if (static_cast<std::int64_t>(values_.size()) >= most_) {
-      fail("has more than " + text::integer(most_) + " values, and a sweep at most --max-points points",
+      fail("has more values than the " + text::integer(most_) + " points of --max-points",
            "take a larger step, or raise --max-points");
     }
     if (!seen_.insert(value.text).second)

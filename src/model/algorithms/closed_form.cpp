@@ -16,10 +16,29 @@ struct HeadSums {
                last_tile = -1;  ///< the key tiles that any query tile meets; a band leaves no gap between them
 };
 
+/// Without a mask every query tile meets every key tile, and the sums are products.
+HeadSums sum_unmasked_head(std::int64_t rows, std::int64_t keys, std::int64_t block_q, std::int64_t block_kv,
+                           std::int64_t tiles_per_split) {
+  HeadSums sums;
+  if (keys == 0) return sums;
+  const WideInt query_tiles = (rows + block_q - 1) / block_q;
+  const std::int64_t key_tiles = (keys + block_kv - 1) / block_kv;
+  sums.row_passes = static_cast<WideInt>(rows) * key_tiles;
+  sums.live_rows = rows;
+  sums.key_passes = query_tiles * keys;
+  sums.tiles = query_tiles * key_tiles;
+  if (tiles_per_split > 0)
+    sums.split_rows = static_cast<WideInt>(rows) * ((key_tiles + tiles_per_split - 1) / tiles_per_split);
+  sums.last_tile = key_tiles - 1;
+  return sums;
+}
+
 HeadSums sum_head(const AttentionShape& s, std::int64_t keys, std::int64_t block_q, std::int64_t block_kv,
                   std::int64_t pack, std::int64_t tiles_per_split) {
-  HeadSums sums;
   const std::int64_t rows = s.seqlen_q * pack;
+  if (!s.mask.window_left && !s.mask.window_right)
+    return sum_unmasked_head(rows, keys, block_q, block_kv, tiles_per_split);
+  HeadSums sums;
   const std::int64_t reach = s.seqlen_q + s.seqlen_kv;
   const std::int64_t left = s.mask.window_left ? std::min(*s.mask.window_left, reach) : reach;
   const std::int64_t right = s.mask.window_right ? std::min(*s.mask.window_right, reach) : reach;

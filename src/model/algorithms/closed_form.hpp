@@ -37,7 +37,8 @@ struct TileSums {
 };
 
 /// Query tiles of `block_q` rows, each row one query of `pack` stacked heads (1: not packed); key tiles of `block_kv`
-/// rows; key splits of `tiles_per_split` key tiles (0: no splits). Costs O(number of query tiles).
+/// rows; key splits of `tiles_per_split` key tiles (0: no splits). Costs O(number of query tiles)
+/// under a mask.
 TileSums tile_sums(const AttentionShape& shape, std::int64_t block_q, std::int64_t block_kv, std::int64_t pack = 1,
                    std::int64_t tiles_per_split = 0);
 
