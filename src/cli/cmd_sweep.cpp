@@ -48,9 +48,14 @@ int cores() {
   return error == std::errc{} && asked > 0 ? std::min(all, asked) : all;
 }
 
-/// The part that is to be computed, and whether a part was asked for. One line on standard error says what Slurm's
-/// variables made of it, or that they were not looked at.
-std::pair<Shard, bool> choose_shard(const std::string& given) {
+/// The part that is to be computed, and whether a part was asked for.
+struct ChosenShard {
+  Shard shard;
+  bool asked_for;
+};
+
+/// One line on standard error says what Slurm's variables made of it, or that they were not looked at.
+ChosenShard choose_shard(const std::string& given) {
   if (!given.empty() && given != "auto") return {parse_shard(given), true};
   if (given.empty()) {
     std::string words;
@@ -74,14 +79,14 @@ std::pair<Shard, bool> choose_shard(const std::string& given) {
 }
 
 /// `-o rows.{shard}.jsonl` names a file for each shard.
-std::string output_path(std::string path, const Shard& shard, bool sharded) {
+std::string output_path(std::string path, const ChosenShard& chosen) {
   constexpr std::string_view kPlace = "{shard}";
   const std::size_t at = path.find(kPlace);
   if (at == std::string::npos) return path;
-  if (!sharded)
+  if (!chosen.asked_for)
     throw Error(ErrorKind::usage, "-o " + path + ": names a shard, and there is none",
                 "add --shard I/N or --shard auto");
-  return path.replace(at, kPlace.size(), std::to_string(shard.number));
+  return path.replace(at, kPlace.size(), std::to_string(chosen.shard.number));
 }
 
 std::string time_left(double seconds) {
@@ -164,11 +169,12 @@ void show_plan(const SweepPoints& points, const Shard& shard, std::int64_t mine)
 
 void execute(const CLI::App& command, const Options& o) {
   const SweepPoints points(command, o.sweep);
-  const auto [shard, sharded] = choose_shard(o.shard);
+  const ChosenShard chosen = choose_shard(o.shard);
+  const Shard& shard = chosen.shard;
   const std::int64_t mine = shard.points(points.grid().points());
   const int jobs = jobs_of(points, o);
   if (o.dry_run) return show_plan(points, shard, mine);
-  const std::string path = output_path(o.output, shard, sharded);
+  const std::string path = output_path(o.output, chosen);
   if (o.resume && path == "-")
     throw Error(ErrorKind::usage, "--resume goes on with a file of rows", "name it with -o FILE");
   refuse_inputs(path, points.gpu_files());
