@@ -18,6 +18,9 @@ namespace {
 
 constexpr const char* kHowToWriteRanges = "write 1k:64k:x2 for factors, 64:256:64 for steps";
 
+/// All values of an axis are held in memory, its points are not.
+constexpr std::int64_t kMostValues = 1'000'000;
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
@@ -33,7 +36,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 /// Reads the texts of one option.
 class Reader {
  public:
-  Reader(const std::string& option, AxisKind kind, std::int64_t most) : option_(option), kind_(kind), most_(most) {}
+  Reader(const std::string& option, AxisKind kind, std::int64_t most)
+      : option_(option), kind_(kind), most_(std::min(most, kMostValues)) {}
 
   void read(const std::string& text) {
     if (kind_ == AxisKind::switches && text.empty()) return add(value_of("on"));  // the option alone
@@ -113,8 +117,8 @@ class Reader {
 
   void add(AxisValue value) {
     if (static_cast<std::int64_t>(values_.size()) >= most_) {
-      fail("has more values than the " + text::integer(most_) + " points of --max-points",
-           "take a larger step, or raise --max-points");
+      fail("has more than " + text::integer(most_) + " values",
+           "take a larger step; an axis has at most --max-points values, and at most " + text::integer(kMostValues));
     }
     if (!seen_.insert(value.text).second)
       fail(in_quotes(value.text) + " stands there twice", "give each value once: a point is computed once");

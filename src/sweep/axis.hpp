@@ -35,7 +35,8 @@ struct Axis {
 
 /// Reads the values of an option, `texts` as they were given, one each time: lists `a,b,c`, and for whole numbers the
 /// ranges `FIRST:LAST:STEP` and `FIRST:LAST:xFACTOR`, which end with LAST or before it. Throws an Error (kind usage)
-/// that names the option for a value that cannot be read, one that stands there twice, and more than `most` of them.
+/// that names the option for a value that cannot be read, one that stands there twice, and more than `most` of them,
+/// or a million.
 Axis parse_axis(const std::string& option, AxisKind kind, const std::vector<std::string>& texts, std::int64_t most);
 
 /// All combinations of the axes' values, numbered from 0: the last axis changes fastest.
