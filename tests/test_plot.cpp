@@ -340,6 +340,31 @@ TEST_CASE("what cannot be read or written is told before anything is written") {
   CHECK(silent.err.empty());
 }
 
+TEST_CASE("numbers at the end of their range leave no infinity and no page half made") {
+  json row = row_of(1024, INT64_MAX);
+  row["gpu"]["hbm_bandwidth_bytes_per_s"] = 1e-300;
+  row["gpu"]["peak_flop_per_s"] = {{"fp16", 1e308}, {"fp8", 1e-308}};
+  json& algorithm = row["algorithms"][0];
+  algorithm["flops"] = {{"matmul", INT64_MAX}, {"executed_matmul", 1}};
+  algorithm["roofline"] = {{"achieved_flop_per_s", 1e300}};
+  algorithm["roofline_by_boundary"] = {{{"level", "l2_hbm"}, {"intensity_flop_per_byte", 1e300}}};
+  algorithm["time"] = {{"predicted_s", 1e-300}};
+  algorithm["exactness"] = {{"max_abs_error", 1e300}, {"tolerance", 1e-300}, {"rmse", 5e-324}};
+  row["comparison"] = {{{"of", "a"}, {"to", "b"}, {"boundary", "sm_l2"}, {"speedup_predicted", 1e308}}};
+  row["amdahl"] = {{"attention_share", 1.0}, {"attention_speedup", 1e308}, {"end_to_end_speedup", 1e308}};
+  json heads = row;
+  heads["shape"]["batch"] = heads["shape"]["num_heads"] = heads["shape"]["num_kv_heads"] = 1000000000;
+  for (const std::vector<json>& rows : {std::vector<json>{row}, {heads}, {row, heads}}) {
+    const std::string html = picture_of(lines(rows), {}, "html");
+    for (const char* word : {"\"inf", " inf", "nan\"", "nan ", "-inf"}) {
+      CAPTURE(word);
+      CHECK_FALSE(has(html, word));
+    }
+    CHECK(has(html, "9223372036854775807"));
+  }
+  CHECK(has(picture_of(heads.dump(), {}, "html"), "</b>: a count of this shape does not fit 64 bits</li>"));
+}
+
 TEST_CASE("a page asks the network for nothing and holds every picture or its reason") {
   std::vector<json> some = forward_runs();
   some.resize(4);
