@@ -264,7 +264,7 @@ TEST_CASE("a page of pictures ends with the tiles of its first result, or says w
   foreign["gpu"]["name"] = "/etc/<b>.json";
   REQUIRE(run_program({"plot", folder.write("foreign.json", foreign.dump()), "-o", page}).code == 0);
   CHECK_FALSE(has(text_of_file(page), "class=\"tiles\""));
-  CHECK(has(text_of_file(page), "No animation of tiles: unknown GPU"));
+  CHECK(has(text_of_file(page), "No animation of tiles: there is no GPU"));
   CHECK_FALSE(has(text_of_file(page), "/etc/<b>"));
 }
 

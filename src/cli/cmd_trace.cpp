@@ -87,7 +87,7 @@ void add_trace(CLI::App& app, const Invocation& invocation) {
   add_count(*c, "--max-events", options->max_events, "Refuse a schedule of more tile requests (default 1000000)")
       ->group(output);
   c->footer(
-      "One algorithm unless --algorithm names more: the fused one of the pass. --html shows all of the pass.\n"
+      "One algorithm unless --algorithm names more: the fused one of the pass. --html shows all of them.\n"
       "Examples:\n"
       "  hbmscope trace --seqlen 1k --algorithm naive | head -n 3\n"
       "  hbmscope trace --chrome flash_v2.json\n"

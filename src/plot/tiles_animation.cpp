@@ -183,7 +183,8 @@ std::string tiles_animation(const SmallTrace& t) {
   Grids all;
   for (const SmallSchedule& s : t.schedules) all.merge(grids_of(s));
   return fmt::format(
-      "<style>\n{}{}</style>\n<section class=\"tiles\" aria-label=\"Tiles moving between HBM, L2 and SRAM\" "
+      "<style>\n{}{}</style>\n<section class=\"tiles\" id=\"tiles\" aria-label=\"Tiles moving between HBM, L2 and "
+      "SRAM\" "
       "tabindex=\"0\">\n<h2>Tiles on their way</h2>\n{}{}{}<div class=\"tiles-panels\"></div>\n<noscript><p>Without "
       "scripts there is no animation; the table has its end.</p></noscript>\n{}<script type=\"application/json\" "
       "class=\"tiles-data\">{}</script>\n</section>\n<script>\n{}</script>\n",

@@ -59,7 +59,7 @@ def forward(page, path):
     runs = harness.forward_runs()
     page.open(path)
     equal("sections", page.run("[...document.querySelectorAll('main > section')].map((s) => s.id)"),
-          ["traffic", "agreement", "roofline", "sweep", "sram", "memory", "amdahl", "error"])
+          ["traffic", "agreement", "roofline", "sweep", "sram", "memory", "amdahl", "error", "tiles"])
 
     bars = page.run("""[...document.querySelectorAll('#traffic figure')].map((figure) => [...figure.querySelectorAll('g.bar')].map(
         (bar) => [...bar.querySelectorAll('rect.mark')].map((rect) => Number(rect.dataset.value)).sort((a, b) => a - b)))""")
