@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/parse.hpp"
+#include "core/split_list.hpp"
 
 /// Options whose text goes through core/parse, so that errors name the option and no locale matters.
 namespace hbmscope {
@@ -44,19 +45,6 @@ CLI::Option* add_bytes(CLI::App& command, const std::string& name, Target& targe
   return add_parsed(
       command, name, target, [](std::string_view text, std::string_view option) { return parse_bytes(text, option); },
       help, "BYTES");
-}
-
-/// The parts of "a,b,c".
-inline std::vector<std::string> split_list(const std::string& text, char separator = ',') {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
 }
 
 }  // namespace hbmscope

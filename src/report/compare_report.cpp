@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/csv.hpp"
 #include "core/version.hpp"
 #include "report/format.hpp"
 #include "report/run_document.hpp"
@@ -148,23 +149,13 @@ nlohmann::ordered_json result_entry_json(const ResultEntry& e) {
 
 constexpr std::array<std::string_view, 4> kMeasureNames{"bytes", "flop", "predicted_time", "measured_time"};
 
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-
 std::string csv_entry(const ResultEntry& e) {
   const AttentionShape& s = e.shape;
   const auto edge = [](const std::optional<std::int64_t>& n) { return n ? fmt::format("{}", *n) : std::string(); };
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(e.gpu), csv_cell(e.pass), s.batch,
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(e.gpu), csv_field(e.pass), s.batch,
                      s.num_heads, s.num_kv_heads, s.seqlen_q, s.seqlen_kv, s.head_dim, s.head_dim_v, info(s.dtype).name,
                      s.mask.kind(), edge(s.mask.window_left), edge(s.mask.window_right), name(s.mask.alignment),
-                     csv_cell(e.algorithm.name), csv_cell(e.algorithm.plan));
+                     csv_field(e.algorithm.name), csv_field(e.algorithm.plan));
 }
 
 }  // namespace
@@ -265,16 +256,16 @@ std::string compare_to_csv(const ComparisonReport& r) {
     const ResultEntry& e = r.first.entries[d.first];
     out +=
         fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_entry(e), kMeasureNames[static_cast<std::size_t>(d.measure)],
-                    csv_cell(d.of), name(d.verdict), cell(d.was), cell(d.is), real(d.relative), real(d.p),
-                    csv_cell(e.where), csv_cell(r.second.entries[d.second].where));
+                    csv_field(d.of), name(d.verdict), cell(d.was), cell(d.is), real(d.relative), real(d.p),
+                    csv_field(e.where), csv_field(r.second.entries[d.second].where));
   }
   for (const std::size_t i : r.differences.missing) {
     const ResultEntry& e = r.first.entries[i];
-    out += fmt::format("{},,,missing,,,,,{},\n", csv_entry(e), csv_cell(e.where));
+    out += fmt::format("{},,,missing,,,,,{},\n", csv_entry(e), csv_field(e.where));
   }
   for (const std::size_t i : r.differences.added) {
     const ResultEntry& e = r.second.entries[i];
-    out += fmt::format("{},,,added,,,,,,{}\n", csv_entry(e), csv_cell(e.where));
+    out += fmt::format("{},,,added,,,,,,{}\n", csv_entry(e), csv_field(e.where));
   }
   return out;
 }

@@ -2,24 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "core/csv.hpp"
+
 namespace hbmscope {
 namespace {
-
-std::string in_quotes(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
 
 /// What every row of a result repeats: the shape and the GPU.
 std::string shape_cells(const RunResult& r) {
   const AttentionShape& s = r.request.shape;
   const auto edge = [](const std::optional<std::int64_t>& e) { return e ? fmt::format("{}", *e) : std::string(); };
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", in_quotes(r.request.gpu.name), r.request.pass,
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(r.request.gpu.name), r.request.pass,
                      s.batch, s.num_heads, s.num_kv_heads, s.seqlen_q, s.seqlen_kv, s.head_dim, s.head_dim_v,
                      info(s.dtype).name, s.mask.kind(), edge(s.mask.window_left), edge(s.mask.window_right),
                      name(s.mask.alignment), r.live_pairs.value());
@@ -40,7 +32,7 @@ class CsvWriter {
     const auto block = [](std::int64_t b) { return b > 0 ? fmt::format("{}", b) : std::string(); };
     const std::string head = fmt::format("{},{},{},{},{},{},{},{},{},{}", shape_, a.algorithm->name,
                                          block(e.plan.block_q), block(e.plan.block_kv), gemm, stage, name(e.boundary),
-                                         name(e.provenance), name(e.traffic.status), in_quotes(e.traffic.reason));
+                                         name(e.provenance), name(e.traffic.status), csv_field(e.traffic.reason));
     if (!e.traffic) {
       out_ += head + ",,,,\n";
       return;

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/parse.hpp"
+#include "core/split_list.hpp"
 #include "core/suggest.hpp"
 #include "report/format.hpp"
 
@@ -21,18 +22,6 @@ constexpr const char* kHowToWriteRanges = "write 1k:64k:x2 for factors, 64:256:6
 /// All values of an axis are held in memory, its points are not.
 constexpr std::int64_t kMostValues = 1'000'000;
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
 /// Reads the texts of one option.
 class Reader {
  public:
@@ -43,7 +32,7 @@ class Reader {
     if (kind_ == AxisKind::switches && text.empty()) return add(value_of("on"));  // the option alone
     if (kind_ == AxisKind::lists) return add({text, AxisValue::Type::text});
     if (kind_ == AxisKind::windows && text.find(',') != std::string::npos) return add({text, AxisValue::Type::text});
-    for (const std::string& part : split(text, ',')) {
+    for (const std::string& part : split_list(text, ',')) {
       if (part.empty())
         fail("a list with nothing between two commas, or at an end: " + in_quotes(text), "write it without the comma");
       if (is_numeric() && part.find(':') != std::string::npos) {
@@ -96,7 +85,7 @@ class Reader {
   }
 
   void read_range(const std::string& text) {
-    const std::vector<std::string> parts = split(text, ':');
+    const std::vector<std::string> parts = split_list(text, ':');
     if (kind_ == AxisKind::reals) fail("takes no range, got " + in_quotes(text), "give a list, such as 0.1,0.2,0.3");
     if (parts.size() != 3) fail("a range has a first, a last and a step, got " + in_quotes(text), kHowToWriteRanges);
     const std::int64_t first = whole(parts[0]), last = whole(parts[1]);
