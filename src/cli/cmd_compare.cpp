@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CompareOptions {
   std::string first, second;
   ComparisonLimits limits;
   bool strict = false, allow_missing = false;
@@ -94,14 +94,14 @@ double parse_tolerance(std::string_view text, std::string_view option) {
   return value;
 }
 
-bool has_failed(const ResultDifferences& d, const Options& o) {
+bool has_failed(const ResultDifferences& d, const CompareOptions& o) {
   if (d.any(Verdict::different) || d.any(Verdict::slower)) return true;
   if (!o.allow_missing && (d.any(Verdict::lost) || !d.missing.empty())) return true;
   return o.strict && (!d.differences.empty() || !d.added.empty());
 }
 
 /// What made the comparison fail, in a few words.
-std::string failure(const ResultDifferences& d, const Options& o) {
+std::string failure(const ResultDifferences& d, const CompareOptions& o) {
   const auto count = [&](Verdict verdict) {
     return std::count_if(d.differences.begin(), d.differences.end(),
                          [&](const ResultDifference& one) { return one.verdict == verdict; });
@@ -120,7 +120,7 @@ std::string failure(const ResultDifferences& d, const Options& o) {
   return words;
 }
 
-void execute(const Options& o, const std::vector<std::string>& argv) {
+void execute(const CompareOptions& o, const std::vector<std::string>& argv) {
   if (o.first == "-" && o.second == "-") {
     throw Error(ErrorKind::usage, "both sides are standard input", "give a file or a folder for one of them");
   }
@@ -156,7 +156,7 @@ void execute(const Options& o, const std::vector<std::string>& argv) {
 void add_compare(CLI::App& app, const Invocation& invocation) {
   CLI::App* c = app.add_subcommand("compare", "Two sets of results: bytes exact, times by a test on their samples");
   wrap_help(*c);
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CompareOptions>();
   c->add_option("A", o->first, "What was: a file of results, a folder of them, or - for standard input")
       ->required()
       ->type_name("FILE|DIR|-");

@@ -28,14 +28,14 @@ namespace {
 using lesson::ShapeOption;
 using lesson::Topic;
 
-struct Options {
+struct ExplainOptions {
   std::string topic, lesson;
   RunOptions run;
   std::vector<const CLI::Option*> shape;
 };
 
 /// Of all that `run` takes, the shape and the GPU.
-void keep_shape_options(CLI::App& command, Options& options) {
+void keep_shape_options(CLI::App& command, ExplainOptions& options) {
   std::vector<CLI::Option*> others;
   for (CLI::Option* option : command.get_options([](const CLI::Option*) { return true; })) {
     const bool kept = option->get_group() == "Shape" || option->get_name() == "--gpu";
@@ -49,7 +49,7 @@ void keep_shape_options(CLI::App& command, Options& options) {
 }
 
 /// What the reader gave, as words of a command line. A flag has no value.
-std::vector<ShapeOption> given(const Options& o) {
+std::vector<ShapeOption> given(const ExplainOptions& o) {
   std::vector<ShapeOption> options;
   for (const CLI::Option* option : o.shape) {
     if (option->count() == 0) continue;
@@ -109,7 +109,7 @@ const Topic& topic_of(const std::vector<Topic>& topics, const std::string& name)
               did_you_mean(name, of_lesson.empty() ? names : of_lesson));
 }
 
-void explain(const Options& o, const std::vector<std::string>& argv) {
+void explain(const ExplainOptions& o, const std::vector<std::string>& argv) {
   std::optional<OwnLesson> own;
   if (!o.lesson.empty()) own.emplace(o.lesson);
   std::vector<Topic> topics = own ? lesson::topics_of(std::span(&own->file, 1)) : lesson::topics_of(embedded_lessons());
@@ -139,7 +139,7 @@ void explain(const Options& o, const std::vector<std::string>& argv) {
 void add_explain(CLI::App& app, const Invocation& invocation) {
   CLI::App* const c = app.add_subcommand("explain", "The core of a lesson, with a shape of your own filled in");
   wrap_help(*c);
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   add_run_options(*c, options->run);
   keep_shape_options(*c, *options);
   c->add_option("TOPIC", options->topic, "A topic, or a lesson's name; without one the topics are listed")

@@ -12,23 +12,23 @@
 namespace hbmscope {
 namespace {
 
-struct Options {
+struct GpuOptions {
   std::string name;
   std::string json;
   int device = 0;
 };
 
 /// The JSON goes to its file, or takes the text's place on standard output.
-void write(const Options& o, const nlohmann::ordered_json& json, const Document& document) {
+void write(const GpuOptions& o, const nlohmann::ordered_json& json, const Document& document) {
   if (!o.json.empty()) write_result(o.json, json.dump(2) + "\n");
   if (o.json != "-") write_stdout(to_text(document, output_width(), stdout_wants_colour()));
 }
 
-void add_json(CLI::App& command, Options& options, const std::string& help) {
+void add_json(CLI::App& command, GpuOptions& options, const std::string& help) {
   command.add_option("--json", options.json, help)->type_name("FILE|-");
 }
 
-void probe_device(const Options& o, const std::vector<std::string>& argv) {
+void probe_device(const GpuOptions& o, const std::vector<std::string>& argv) {
   if (!o.json.empty()) check_result_path(o.json);
   const std::unique_ptr<Device> device = open_device(o.device);
   ProbeResult result;
@@ -52,7 +52,7 @@ void add_gpu(CLI::App& app, const Invocation& invocation) {
       "  hbmscope gpu show h200\n"
       "  hbmscope gpu show h200 --json my_gpu.json   (edit it, then --gpu my_gpu.json)\n"
       "  hbmscope gpu probe");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GpuOptions>();
 
   CLI::App* const list = command->add_subcommand("list", "The GPUs that hbmscope knows, one a line");
   add_json(*list, *options, "Write the list as JSON to FILE, or - for standard output");

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using lesson::Checked;
 
-struct Options {
+struct LessonOptions {
   std::vector<std::string> paths;
   std::string numbers, json, folder;
 };
@@ -78,7 +78,7 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
 }
 
 /// The files' texts. One that cannot be read is told among what was found and keeps nobody from the others.
-std::vector<lesson::Source> sources_of(const Options& o, std::vector<Checked>& unread) {
+std::vector<lesson::Source> sources_of(const LessonOptions& o, std::vector<Checked>& unread) {
   std::vector<lesson::Source> sources;
   for (const std::string& file : files_of(o.paths)) {
     const std::string folder = fs::path(file).parent_path().string();
@@ -104,7 +104,8 @@ std::string name_in_list(const std::string& file, const std::string& list) {
   return fs::absolute(file, error).lexically_normal().lexically_relative(base).generic_string();
 }
 
-void add_number_differences(const Options& o, const std::vector<lesson::Source>& sources, std::vector<Checked>& all) {
+void add_number_differences(const LessonOptions& o, const std::vector<lesson::Source>& sources,
+                            std::vector<Checked>& all) {
   const lesson::NumberList list = lesson::parse_number_list(read_text_file(o.numbers), o.numbers);
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto recorded = list.find(name_in_list(sources[i].file, o.numbers));
@@ -124,7 +125,7 @@ std::size_t numbers_in(const std::vector<lesson::Source>& sources, const std::ve
 
 /// The numbers of these files anew, and those of others as they were as long as the others are there. Says what it
 /// wrote.
-std::string write_numbers(const Options& o, const std::vector<lesson::Source>& sources,
+std::string write_numbers(const LessonOptions& o, const std::vector<lesson::Source>& sources,
                           const std::vector<Checked>& all) {
   lesson::NumberList list, before;
   const bool is_new = !fs::exists(o.numbers);
@@ -150,7 +151,7 @@ std::string write_numbers(const Options& o, const std::vector<lesson::Source>& s
 // ---------------------------------------------------------------------------------------------------------
 
 /// What `build` would do about these differences.
-std::string hint_to_build(const Options& o, const std::vector<Checked>& all) {
+std::string hint_to_build(const LessonOptions& o, const std::vector<Checked>& all) {
   std::string command = "hbmscope lesson build";
   if (!o.numbers.empty()) command += " --numbers " + o.numbers;
   for (const std::string& path : o.paths) command += " " + path;
@@ -176,7 +177,7 @@ void fail_where_needed(const lesson::Counts& counts, const std::string& hint) {
   if (counts.differences > 0) throw Error(ErrorKind::check, differences + words, hint);
 }
 
-void check(const Options& o, const std::vector<std::string>& argv) {
+void check(const LessonOptions& o, const std::vector<std::string>& argv) {
   if (!o.json.empty()) check_result_path(o.json);
   std::vector<Checked> unread;
   const std::vector<lesson::Source> sources = sources_of(o, unread);
@@ -204,7 +205,7 @@ void check(const Options& o, const std::vector<std::string>& argv) {
   fail_where_needed(counts, hint_to_build(o, all));
 }
 
-void build(const Options& o, const std::vector<std::string>& argv) {
+void build(const LessonOptions& o, const std::vector<std::string>& argv) {
   check_result_path(o.numbers);
   std::vector<Checked> unread;
   std::vector<lesson::Source> sources = sources_of(o, unread);
@@ -237,7 +238,7 @@ struct Listed {
   std::string name, text;
 };
 
-void list(const Options& o) {
+void list(const LessonOptions& o) {
   std::vector<Listed> lessons;
   if (o.folder.empty()) {
     for (const EmbeddedFile& file : embedded_lessons())
@@ -255,7 +256,7 @@ void list(const Options& o) {
   write_stdout(to_text({table}, output_width(), stdout_wants_colour()));
 }
 
-void add_paths(CLI::App& command, Options& options) {
+void add_paths(CLI::App& command, LessonOptions& options) {
   command.add_option("PATH", options.paths, "Markdown files, or folders whose *.md are taken")
       ->required()
       ->type_name("FILE|FOLDER");
@@ -275,7 +276,7 @@ void add_lesson(CLI::App& app, const Invocation& invocation) {
       "  hbmscope lesson build my_lesson.md\n"
       "  hbmscope lesson values --only S1-01\n"
       "How to write one: docs/writing-lessons.md");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LessonOptions>();
 
   CLI::App* const building = lesson->add_subcommand("build", "Write values and console blocks anew, in place");
   add_paths(*building, *options);

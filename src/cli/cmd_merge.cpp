@@ -13,13 +13,13 @@
 namespace hbmscope {
 namespace {
 
-struct Options {
+struct MergeCommandOptions {
   std::vector<std::string> paths;
   std::string output = "-";
   MergeOptions merge;
 };
 
-void execute(const Options& o) {
+void execute(const MergeCommandOptions& o) {
   refuse_inputs(o.output, o.paths);
   check_result_path(o.output);
   const Merge merge(o.paths, o.merge);
@@ -38,7 +38,7 @@ void execute(const Options& o) {
 void add_merge(CLI::App& app, const Invocation&) {
   CLI::App* c = app.add_subcommand("merge", "The shards of a sweep, checked and put together");
   wrap_help(*c);
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MergeCommandOptions>();
   c->add_option("files", options->paths, "What `hbmscope sweep --shard` wrote, in any order")
       ->type_name("FILE...")
       ->required();

@@ -22,7 +22,7 @@
 namespace hbmscope {
 namespace {
 
-struct Options {
+struct PlotOptions {
   std::vector<std::string> inputs;
   std::string output, format, picture, title;
   std::vector<std::string> conditions;
@@ -32,7 +32,7 @@ struct Options {
 constexpr std::array<std::string_view, 3> kFormats{"html", "svg", "vl.json"};
 
 /// By --format, else by how the file's name ends.
-std::string_view format_of(const Options& o) {
+std::string_view format_of(const PlotOptions& o) {
   if (o.output.empty())
     throw Error(ErrorKind::usage, "-o is missing: a picture needs a file",
                 "-o page.html, picture.svg or picture.vl.json");
@@ -48,7 +48,7 @@ std::string_view format_of(const Options& o) {
               "end it in .html, .svg or .vl.json, or add --format");
 }
 
-void check_output(const Options& o) {
+void check_output(const PlotOptions& o) {
   if (o.output == "-") return;
   for (const std::string& input : o.inputs) {
     if (input == "-" || ::access(input.c_str(), F_OK) != 0 || !is_same_file(o.output, input)) continue;
@@ -58,7 +58,7 @@ void check_output(const Options& o) {
   check_result_path(o.output);
 }
 
-plot::PlotData read_all(const Options& o) {
+plot::PlotData read_all(const PlotOptions& o) {
   std::vector<plot::Condition> conditions;
   for (const std::string& text : o.conditions) conditions.push_back(plot::parse_condition(text));
   plot::PlotData data(std::move(conditions));
@@ -97,7 +97,7 @@ std::string list_of_pictures() {
   return text;
 }
 
-void execute(const Options& o) {
+void execute(const PlotOptions& o) {
   if (o.list) return write_stdout(list_of_pictures());
   if (o.inputs.empty())
     throw Error(ErrorKind::usage, "plot needs a file of results",
@@ -122,7 +122,7 @@ void execute(const Options& o) {
 void add_plot(CLI::App& app, const Invocation& /*invocation*/) {
   CLI::App* const command = app.add_subcommand("plot", "Pictures of results: an HTML page, an SVG or a Vega-Lite spec");
   wrap_help(*command);
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<PlotOptions>();
   command
       ->add_option("RESULT", o->inputs, "Results of run --json or sweep, one or many a file, or - for standard input")
       ->type_name("RESULT.json|.jsonl|-");

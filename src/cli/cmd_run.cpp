@@ -15,14 +15,14 @@
 namespace hbmscope {
 namespace {
 
-struct Options {
+struct RunCommandOptions {
   RunOptions run;
   RunView view;
   bool chart = false;
   Targets targets;
 };
 
-void execute(const CLI::App& command, Options o, const std::vector<std::string>& argv) {
+void execute(const CLI::App& command, RunCommandOptions o, const std::vector<std::string>& argv) {
   check_targets(o.targets, files_among({o.run.gpu}));
   const RunRequest request = to_request(o.run);
   refuse_options_without_effect(command, request);
@@ -44,7 +44,7 @@ void execute(const CLI::App& command, Options o, const std::vector<std::string>&
 void add_run(CLI::App& app, const Invocation& invocation) {
   CLI::App* c = app.add_subcommand("run", "One shape: HBM and L2 traffic, FLOPs, memory, roofline, time, exactness");
   wrap_help(*c);
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunCommandOptions>();
   add_run_options(*c, options->run);
   const char* output = "Output";
   c->add_flag("--tensors", options->view.tensors, "Show the bytes of each tensor")->group(output);

@@ -54,13 +54,13 @@ RunResult run_one(const Scenario& scenario, std::size_t run) {
   return run_of(scenario, run, [&](double fraction) { progress.at(fraction); });
 }
 
-struct Options {
+struct ScenarioOptions {
   std::string name;
   bool chart = false;
   Targets targets;
 };
 
-void run_scenario(const Options& o, const std::vector<std::string>& argv) {
+void run_scenario(const ScenarioOptions& o, const std::vector<std::string>& argv) {
   check_targets(o.targets, files_among({o.name}));
   const Scenario scenario = find_scenario(o.name);
   std::vector<std::string> gpus;
@@ -165,7 +165,7 @@ void add_scenario(CLI::App& app, const Invocation& invocation) {
   one->callback([shown] { show(*shown); });
 
   CLI::App* run = c->add_subcommand("run", "Its reports, each expectation with its value, and the answer");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ScenarioOptions>();
   run->add_option("scenario", options->name, "A scenario of `hbmscope scenario list`, or a file of your own")
       ->type_name("NAME|FILE.json")
       ->required();

@@ -12,7 +12,7 @@
 namespace hbmscope {
 namespace {
 
-struct Options {
+struct SoftmaxOptions {
   std::string scores, values;
   std::string dtype = "fp64";
   Targets targets;
@@ -28,7 +28,7 @@ Precision parse_precision(const std::string& name) {
   throw Error(ErrorKind::usage, "--dtype: does not know " + in_quotes(name), did_you_mean(name, names));
 }
 
-void execute(const Options& o, const std::vector<std::string>& argv) {
+void execute(const SoftmaxOptions& o, const std::vector<std::string>& argv) {
   check_targets(o.targets);
   SoftmaxReport report{parse_softmax(o.scores, o.values), parse_precision(o.dtype), {}, {}};
   report.result = online_softmax(report.input, report.precision);
@@ -44,7 +44,7 @@ void execute(const Options& o, const std::vector<std::string>& argv) {
 
 void add_softmax(CLI::App& app, const Invocation& invocation) {
   CLI::App* const command = app.add_subcommand("softmax", "Online softmax by hand: block by block, merged both ways");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SoftmaxOptions>();
   command->add_option("--scores", options->scores, "Scores of one query, blocks between '|'; -inf is a masked key")
       ->required()
       ->type_name("S,S|S,S");

@@ -27,7 +27,7 @@
 namespace hbmscope {
 namespace {
 
-struct Options {
+struct SweepCommandOptions {
   SweepOptions sweep;
   std::string output = "-", shard;
   std::optional<std::int64_t> jobs;
@@ -96,9 +96,9 @@ std::string time_left(double seconds) {
 }
 
 /// "12,345 of 100,000 points, 35 s left", a few times a second.
-class Progress {
+class SweepProgress {
  public:
-  Progress(std::int64_t all, std::int64_t before, bool wanted)
+  SweepProgress(std::int64_t all, std::int64_t before, bool wanted)
       : line_("sweep"), all_(all), before_(before), done_(before), wanted_(wanted) {}
   void add(std::int64_t points) {
     done_ += points;
@@ -124,7 +124,7 @@ std::int64_t chunk_of(const SweepPoints& points, bool full) {
   return points.engine() == Engine::model && !full ? 16 : 1;
 }
 
-int jobs_of(const SweepPoints& points, const Options& o) {
+int jobs_of(const SweepPoints& points, const SweepCommandOptions& o) {
   const bool on_gpu = points.engine() >= Engine::gpu && !points.device().empty();
   if (on_gpu && o.jobs.value_or(1) > 1) {
     throw Error(ErrorKind::usage, "--jobs: a GPU measures one point at a time",
@@ -167,7 +167,7 @@ void show_plan(const SweepPoints& points, const Shard& shard, std::int64_t mine)
   write_stdout(out);
 }
 
-void execute(const CLI::App& command, const Options& o) {
+void execute(const CLI::App& command, const SweepCommandOptions& o) {
   const SweepPoints points(command, o.sweep);
   const ChosenShard chosen = choose_shard(o.shard);
   const Shard& shard = chosen.shard;
@@ -195,7 +195,7 @@ void execute(const CLI::App& command, const Options& o) {
   std::int64_t failed = done.failed;
   {
     // Rows on a terminal are progress enough.
-    Progress progress(mine, done.rows, path != "-" || !stdout_is_terminal());
+    SweepProgress progress(mine, done.rows, path != "-" || !stdout_is_terminal());
     make_in_order((left + chunk - 1) / chunk, jobs, make, [&](const Rows& rows) {
       output.append(rows.text);
       failed += rows.failed;
@@ -214,7 +214,7 @@ void execute(const CLI::App& command, const Options& o) {
 void add_sweep(CLI::App& app, const Invocation&) {
   CLI::App* c = app.add_subcommand("sweep", "Many shapes, plans and GPUs: one line of JSON a point, as they finish");
   wrap_help(*c);
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SweepCommandOptions>();
   add_sweep_options(*c, options->sweep);
   const char* group = "Sweep";
   c->add_option("-o,--output", options->output, "Append the rows to FILE, or - for standard output")

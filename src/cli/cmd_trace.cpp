@@ -22,18 +22,18 @@ constexpr const char* kNotOfTrace[]{
     "--engine", "--device",   "--repeats",         "--kernel-counters",   "--hw-counters",         "--require",
     "--seed",   "--portable", "--attention-share", "--attention-speedup", "--attention-time-saved"};
 
-struct Options {
+struct TraceOptions {
   RunOptions run;
   std::int64_t max_events = kDefaultMaxEvents;
   std::string jsonl, chrome, html;
 };
 
-Trace traced(const RunRequest& request, const Options& o, TraceListener& listener) {
+Trace traced(const RunRequest& request, const TraceOptions& o, TraceListener& listener) {
   ProgressLine progress("tracing");
   return trace(request, o.max_events, listener, [&](double fraction) { progress.at(fraction); });
 }
 
-void execute(const CLI::App& command, Options o, const std::vector<std::string>& argv) {
+void execute(const CLI::App& command, TraceOptions o, const std::vector<std::string>& argv) {
   if (o.jsonl.empty() && o.chrome.empty() && o.html.empty()) o.jsonl = "-";
   check_targets({o.jsonl, o.chrome, o.html}, files_among({o.run.gpu}));
   o.run.engine = "model";
@@ -69,7 +69,7 @@ void add_trace(CLI::App& app, const Invocation& invocation) {
   CLI::App* c = app.add_subcommand(
       "trace", "The tile schedule, event by event: JSON lines, a trace for ui.perfetto.dev, or tiles that move");
   wrap_help(*c);
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TraceOptions>();
   add_run_options(*c, options->run);
   for (const char* option : kNotOfTrace) c->remove_option(c->get_option(option));
   const char* output = "Output";
