@@ -188,7 +188,7 @@ TEST_CASE("exponents and their intervals are those of the data") {
   const std::string svg = picture_of(lines(rows), {"--picture", "sweep"}, "svg");
   CHECK(has(svg, "N^2.00 (95 %: 2.00 to 2.00)"));
   CHECK(has(svg, "flash_v2 at SM-L2"));
-  CHECK(has(svg, "Data: hbmscope sweep over seqlen<"));
+  CHECK(has(svg, "Data: rows of hbmscope sweep over seqlen<"));
   // Three points with logarithms 0, 1 + log10 2, 2 over 0, 1, 2: the interval of test_plot_parts, 1 +- 2.208.
   const std::string bent =
       picture_of(lines({row_of(10, 1000), row_of(100, 20000), row_of(1000, 100000)}), {"--picture", "sweep"}, "svg");

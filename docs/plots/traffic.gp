@@ -1,4 +1,5 @@
-# Predicted HBM bytes against N, from lines of results:
+# Predicted HBM bytes against N, from lines of results that differ in N alone:
+#   hbmscope sweep --seqlen 1k:64k:x2 --engine sim -o rows.jsonl
 #   gnuplot -c docs/plots/traffic.gp rows.jsonl traffic.svg
 # gnuplot reads tables, not JSON: python3 makes one of N and bytes, for one algorithm at a time.
 table(name) = "< python3 -c 'import json; [print(r[\"shape\"][\"seqlen_kv\"], t[\"total_bytes\"])" \

@@ -1,4 +1,5 @@
-"""HBM bytes against N, predicted as lines and measured as marks, from lines of results:
+"""HBM bytes against N, predicted as lines and measured as marks, from lines of results that differ in N alone:
+    hbmscope sweep --seqlen 1k:64k:x2 --engine sim -o rows.jsonl
     python3 docs/plots/traffic.py rows.jsonl traffic.svg"""
 import json
 import sys

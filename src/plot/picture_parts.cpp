@@ -35,7 +35,7 @@ std::string shell_word(const std::string& word) {
 std::string sweep_words(const Result& r) {
   std::string names;
   for (const SweepPoint::Axis& axis : r.sweep->axes) names += (names.empty() ? "" : ", ") + axis.name;
-  return "hbmscope sweep over " + (names.empty() ? std::string("one point") : names);
+  return "rows of hbmscope sweep over " + (names.empty() ? std::string("one point") : names);
 }
 
 std::vector<std::string> commands_of(const PlotData& data, const std::vector<std::size_t>& results) {
@@ -90,6 +90,14 @@ std::string why_not_measured(const Result& result) {
     if (!a.time.measured_median_s && !a.time.reason.empty()) return a.time.reason;
   }
   return "the file holds no counters";
+}
+
+std::string why_no_hbm(const Result& result) {
+  for (const ResultAlgorithm& a : result.algorithms) {
+    const ResultTraffic* const entry = a.find("l2_hbm", "simulated");
+    if (entry != nullptr && !entry->reason.empty()) return entry->reason;
+  }
+  return "the results hold closed forms alone; --engine sim simulates the L2";
 }
 
 std::vector<std::string> algorithm_names(const PlotData& data, const std::vector<std::size_t>& results) {

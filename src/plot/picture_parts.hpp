@@ -25,6 +25,9 @@ std::vector<std::string> algorithm_names(const PlotData& data, const std::vector
 Chart new_chart(std::string_view picture, const PlotData& data, const std::vector<std::size_t>& results);
 std::vector<std::size_t> all_results(const PlotData& data);
 
+/// Why an algorithm has no bytes through HBM: in the file's words, or what would have given them.
+std::string why_no_hbm(const Result& result);
+
 /// The exponent of a line, as its legend says it: "N^1.99 (95 %: 1.97 to 2.01)"; empty where two points are missing.
 /// Adds a row to `fits` for the table of exponents.
 std::string exponent_note(const Series& series, std::string_view x_symbol);

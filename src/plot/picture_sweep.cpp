@@ -40,22 +40,30 @@ Series series_of(const PlotData& data, const Grouped& by, const Group& group, co
 Chart sweep_chart(const PlotData& data, const Grouped& by, const Group& group) {
   Chart chart = new_chart("sweep", data, group.results);
   chart.variant = group.label;
-  chart.boundary = "HBM: between L2 and HBM (full lines); SM-L2: every tile load and store (dashed lines, small marks)";
   chart.x = {axis_title(by.x), by.x.starts_with("seqlen") ? Unit::length : Unit::plain, true};
   chart.y = {by.per_head ? "bytes for one batch entry and head" : "bytes read and written", Unit::bytes, true};
-  bool any_measured = false;
+  bool any_measured = false, any_hbm = false, any_sm = false;
   for (const std::string& name : algorithm_names(data, group.results)) {
     for (const char* boundary : {"l2_hbm", "sm_l2"}) {
       for (const bool counters : {false, true}) {
         Series series = series_of(data, by, group, name, boundary, counters);
         if (series.x.empty()) continue;
         any_measured = any_measured || counters;
+        (std::string_view(boundary) == "l2_hbm" ? any_hbm : any_sm) = true;
         chart.series.push_back(std::move(series));
       }
     }
   }
   if (chart.series.empty()) return chart;
+  if (any_hbm) chart.boundary = "HBM: between L2 and HBM (full lines)";
+  if (any_sm) {
+    chart.boundary +=
+        fmt::format("{}SM-L2: every tile load and store (dashed lines, small marks)", any_hbm ? "; " : "");
+  }
   chart.table = table_of_series(chart);
+  if (!any_hbm)
+    chart.notes.push_back("No bytes through HBM: " + why_no_hbm(data.results()[group.results[0]]) +
+                          ". At SM-L2 alone no algorithm shows what the L2 saves it.");
   chart.notes.emplace_back(
       "Exponents: least squares on the logarithms, with the 95 % interval of Student's t. Predicted "
       "bytes are exact, so the interval tells how straight a line is.");

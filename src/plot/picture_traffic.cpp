@@ -53,7 +53,7 @@ Chart traffic_chart(const PlotData& data, std::size_t index, const std::vector<s
       "outputs once";
   chart.x = {"bytes read and written", Unit::bytes, false};
   chart.table.head = {"algorithm", "boundary", "tensor", "provenance", "bytes [B]"};
-  bool any_measured = false, any_whisker = false;
+  bool any_measured = false, any_whisker = false, any_hbm = false;
   for (const ResultAlgorithm& a : r.algorithms) {
     std::vector<const ResultTraffic*> entries{predicted(a, "compulsory")};
     for (const char* boundary : {"l2_hbm", "sm_l2"}) {
@@ -66,6 +66,7 @@ Chart traffic_chart(const PlotData& data, std::size_t index, const std::vector<s
       const Bar& bar = chart.bars.back();
       any_measured = any_measured || entry->measured();
       any_whisker = any_whisker || bar.least;
+      any_hbm = any_hbm || entry->boundary == "l2_hbm";
       for (const Segment& segment : bar.segments) {
         chart.table.rows.push_back({a.name, boundary_name(entry->boundary), segment.hatched ? "all" : segment.name,
                                     entry->provenance, segment.value});
@@ -74,6 +75,7 @@ Chart traffic_chart(const PlotData& data, std::size_t index, const std::vector<s
   }
   if (any_whisker)
     chart.notes.emplace_back("A line across a bar's end: the paces at which CTAs may run, simulated each.");
+  if (!any_hbm) chart.notes.push_back("No bytes through HBM: " + why_no_hbm(r) + ".");
   if (!any_measured) chart.notes.push_back("No measured bars: " + why_not_measured(r) + ".");
   return chart;
 }

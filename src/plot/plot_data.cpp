@@ -85,14 +85,32 @@ std::uint64_t stirred(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+/// As the result writes it, or as the command line does: "h200", "on", "8k", "64KiB".
 bool has_value(const Field& field, const std::string& value) {
-  if (field.text == value) return true;
+  const std::string text = lower(field.text), wanted = lower(value);
+  if (text == wanted || (text == "true" && wanted == "on") || (text == "false" && wanted == "off")) return true;
   if (!field.number) return false;
-  try {
-    return static_cast<double>(parse_length(value, "--where")) == *field.number;
-  } catch (const Error&) {
-    return false;  // a text, or a number that is no length: it was compared as text
+  for (const bool bytes : {false, true}) {
+    try {
+      const std::int64_t number = bytes ? parse_bytes(value, "--where").value() : parse_length(value, "--where");
+      if (static_cast<double>(number) == *field.number) return true;
+    } catch (const Error&) {  // a text, or a number of another kind: it was compared as text
+    }
   }
+  return false;
+}
+
+/// What --where may name: the fields, and every axis of a sweep by the name of its option.
+std::vector<Field> named_fields(const std::vector<Field>& fields, const Result& r) {
+  std::vector<Field> all = fields;
+  if (!r.sweep) return all;
+  for (const SweepPoint::Axis& axis : r.sweep->axes) all.push_back({normalised(axis.name), axis.text, axis.number});
+  return all;
 }
 
 }  // namespace
@@ -121,12 +139,16 @@ void PlotData::take(Result&& result, const std::string& file) {
   }
   std::vector<Field> fields = fields_of(result);
   fields.push_back({"file", file, std::nullopt});
-  met_.resize(conditions_.size());
-  for (std::size_t i = 0; i < conditions_.size(); ++i) {
-    met_[i] = met_[i] || std::any_of(fields.begin(), fields.end(),
-                                     [&](const Field& field) { return field.name == conditions_[i].field; });
+  if (!conditions_.empty()) {
+    const std::vector<Field> named = named_fields(fields, result);
+    values_.resize(conditions_.size());
+    for (std::size_t i = 0; i < conditions_.size(); ++i) {
+      for (const Field& field : named) {
+        if (field.name == conditions_[i].field && values_[i].size() <= kMostValuesTold) values_[i].insert(field.text);
+      }
+    }
+    if (!wanted(named)) return;
   }
-  if (!wanted(fields)) return;
   const std::uint64_t lot = stirred(read_);
   if (lot % one_in_ != 0) return;
   for (ResultAlgorithm& a : result.algorithms) {
@@ -164,14 +186,26 @@ void PlotData::finish() {
                 "each has its reason under /sweep/reason");
   }
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
-    if (i < met_.size() && met_[i]) continue;
+    if (i < values_.size() && !values_[i].empty()) continue;
     throw Error(ErrorKind::usage, "--where: no result has a field " + in_quotes(conditions_[i].field),
                 "fields are seqlen, head_dim, batch, heads, heads_per_kv, dtype, mask, pass, gpu, order, file "
                 "and the axes of a "
                 "sweep");
   }
-  throw Error(ErrorKind::usage, "--where: none of the results has all of these values",
-              "leave one of the conditions out");
+  std::string seen;
+  for (std::size_t i = 0; i < conditions_.size(); ++i) {
+    seen += (seen.empty() ? "" : "; ") + conditions_[i].field + " is ";
+    std::size_t told = 0;
+    for (const std::string& value : values_[i]) {
+      if (told == kMostValuesTold) break;
+      seen += (told++ == 0 ? "" : ", ") + value;
+    }
+    if (values_[i].size() > kMostValuesTold) seen += ", ...";
+  }
+  throw Error(
+      ErrorKind::usage,
+      "--where: none of the results has " + std::string(conditions_.size() > 1 ? "all of these values" : "this value"),
+      seen);
 }
 
 const Field* PlotData::find(std::size_t result, std::string_view field) const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,7 +60,8 @@ class PlotData {
   std::vector<std::vector<Field>> fields_;
   std::vector<std::uint64_t> lots_;  ///< a random number each, the same in every run
   std::vector<std::string> files_, varying_;
-  std::vector<bool> met_;  ///< by condition: some result has such a field
+  static constexpr std::size_t kMostValuesTold = 8;
+  std::vector<std::set<std::string>> values_;  ///< by condition: what results have there, some of it
   std::size_t read_ = 0, failed_ = 0;
   std::uint64_t one_in_ = 1;
 };

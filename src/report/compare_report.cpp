@@ -116,16 +116,32 @@ void append_differences(Document& out, const ComparisonReport& r) {
   }
 }
 
+/// A plan's members as words: "block_q 64, block_kv 227". It is JSON, whose marks tell a reader nothing.
+std::string plan_words(const std::string& plan) {
+  std::string words;
+  for (const char c : plan) {
+    if (c == ',')
+      words += ", ";
+    else if (c == ':')
+      words += ' ';
+    else if (c != '"' && c != '{' && c != '}' && c != ' ')
+      words += c;
+  }
+  return words;
+}
+
 void append_unmatched(Document& out, std::string title, const std::vector<std::size_t>& entries, const ResultSet& set) {
   if (entries.empty()) return;
-  Table t{std::move(title), {{"algorithm", false}, {"shape and GPU", false}, {"place", false}}, {}, {}};
+  Table t{
+      std::move(title), {{"algorithm", false}, {"plan", false}, {"shape and GPU", false}, {"place", false}}, {}, {}};
   for (const std::size_t i : entries) {
     if (t.rows.size() == kMostRowsShown) {
       t.notes.push_back(fmt::format("{} more; --json and --csv hold all.", entries.size() - t.rows.size()));
       break;
     }
     const ResultEntry& e = set.entries[i];
-    t.rows.push_back({harmless(e.algorithm.name), entry_title(e), short_place(e.where)});
+    t.rows.push_back(
+        {harmless(e.algorithm.name), harmless(plan_words(e.algorithm.plan)), entry_title(e), short_place(e.where)});
   }
   out.push_back(std::move(t));
 }
