@@ -17,7 +17,7 @@ constexpr std::size_t kMostPoints = 1000;
 Chart empty_chart(const PlotData& data, const std::vector<std::size_t>& results, std::string_view x) {
   Chart chart = new_chart("memory", data, results);
   chart.boundary = "none: bytes that lie in HBM beside inputs and outputs, not bytes that move";
-  chart.x = {axis_title(x), x.starts_with("seqlen") ? Unit::length : Unit::plain, true};
+  chart.x = {axis_title(x), axis_unit(x), true};
   chart.y = {"intermediates", Unit::bytes, true};
   return chart;
 }

@@ -40,7 +40,7 @@ Series series_of(const PlotData& data, const Grouped& by, const Group& group, co
 Chart sweep_chart(const PlotData& data, const Grouped& by, const Group& group) {
   Chart chart = new_chart("sweep", data, group.results);
   chart.variant = group.label;
-  chart.x = {axis_title(by.x), by.x.starts_with("seqlen") ? Unit::length : Unit::plain, true};
+  chart.x = {axis_title(by.x), axis_unit(by.x), true};
   chart.y = {by.per_head ? "bytes for one batch entry and head" : "bytes read and written", Unit::bytes, true};
   bool any_measured = false, any_hbm = false, any_sm = false;
   for (const std::string& name : algorithm_names(data, group.results)) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "plot/chart.hpp"
 #include "results/result.hpp"
 
 namespace hbmscope::plot {
@@ -81,5 +82,6 @@ std::optional<Grouped> grouped(const PlotData& data);
 
 /// What a picture calls an axis: "N, sequence length (k = 1024)".
 std::string axis_title(std::string_view field);
+Unit axis_unit(std::string_view field);
 
 }  // namespace hbmscope::plot

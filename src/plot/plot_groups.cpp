@@ -84,10 +84,17 @@ std::optional<Grouped> grouped(const PlotData& data) {
   return all;
 }
 
+Unit axis_unit(std::string_view field) {
+  if (field.starts_with("seqlen")) return Unit::length;
+  return field == "sram" || field == "l2" ? Unit::bytes : Unit::plain;
+}
+
 std::string axis_title(std::string_view field) {
   if (field == "seqlen") return "N, sequence length (k = 1024)";
   if (field == "seqlen_q") return "queries (k = 1024)";
   if (field == "head_dim") return "d, head dimension";
+  if (field == "sram") return "M, on-chip memory of a CTA";
+  if (field == "l2") return "effective L2";
   return std::string(field);
 }
 
