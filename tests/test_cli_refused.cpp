@@ -110,6 +110,10 @@ const std::vector<Refusal> kRefused{
     {"run --json - --csv -", "two formats cannot both go to standard output"},
     {"run --markdown - --csv -", "two formats cannot both go to standard output"},
     {"run --json same.txt --markdown same.txt", "two formats cannot both go to same.txt"},
+    {"run --json same.txt --markdown ./same.txt", "two formats cannot both go to same.txt"},
+    {"run --chart --json -", "--chart: draws beside the tables"},
+    {"compare a b --p 2", "--p: must lie between 0 and 1"},
+    {"run --algorithm flash --pass backward", "--algorithm: flash is a forward pass"},
 };
 
 void check_refused(const std::vector<std::string>& arguments, std::string_view message, std::string_view hint = "") {

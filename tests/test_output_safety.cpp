@@ -191,6 +191,17 @@ TEST_CASE("a result beyond the limit of a file's size is an error like any other
   CHECK(files_in(folder) == 1);
 }
 
+TEST_CASE("a pipe that nobody reads takes no result, and holds nobody up") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const char* option : {"--json", "--csv", "--markdown"}) {
+    check_complaint(run_program({"run", "--seqlen", "64", "--engine", "model", option, pipe}), 1,
+                    "is a pipe that nobody reads");
+  }
+  check_complaint(run_program({"sweep", "--seqlen", "64,128", "-o", pipe}), 1, "is a pipe that nobody reads");
+}
+
 TEST_CASE("a pipe or a device is refused at once where a file is named; batch and profile import read a pipe") {
   const TemporaryFolder folder;
   const Timeout timeout(120);

@@ -124,6 +124,29 @@ TEST_CASE("any damage but a torn last line is an error that names the line, and 
   check_complaint(resumed(folder, lines[1] + "\n"), 3, "line 1: is point 1, where point 0", "--shard");
 }
 
+TEST_CASE("only the beginning of the next row is cut: a text without an end that is something else stays as it is") {
+  const TemporaryFolder folder;
+  const std::string whole = all_rows(), first = whole.substr(0, whole.find('\n') + 1);
+  for (const std::string& text : {std::string("secret notes"), std::string(3000, '\0'), std::string("   "),
+                                  first + "notes after a row", whole + "notes after the last row"}) {
+    CAPTURE(text.substr(0, 40));
+    check_complaint(resumed(folder, text), 3, "is no beginning of the row");
+    CHECK(text_of_file(folder.file("rows.jsonl")) == text);
+  }
+}
+
+TEST_CASE("rows that another program wrote anew, behind a byte order mark or with carriage returns, are refused") {
+  const TemporaryFolder folder;
+  const std::string whole = all_rows();
+  check_complaint(resumed(folder, "\xEF\xBB\xBF" + whole), 3, "does not begin with a brace");
+  std::string returns;
+  for (const char c : whole) returns += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  check_complaint(resumed(folder, returns), 3, "ends with a carriage return");
+  check_complaint(run_program({"merge", folder.write("bom.jsonl", "\xEF\xBB\xBF" + whole), "-o", folder.file("all")}),
+                  3, "does not begin with a brace");
+  CHECK_FALSE(std::filesystem::exists(folder.file("all")));
+}
+
 TEST_CASE("rows of another sweep, another shard, another version or another GPU are not gone on with") {
   const TemporaryFolder folder;
   for (const char* options :

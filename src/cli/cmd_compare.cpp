@@ -94,6 +94,13 @@ double parse_tolerance(std::string_view text, std::string_view option) {
   return value;
 }
 
+double parse_probability(std::string_view text, std::string_view option) {
+  const double value = parse_tolerance(text, option);
+  if (value > 0 && value < 1) return value;
+  throw Error(ErrorKind::usage, std::string(option) + ": must lie between 0 and 1, got " + std::string(text),
+              "0.01 lets one change in a hundred be chance");
+}
+
 bool has_failed(const ResultDifferences& d, const CompareOptions& o) {
   if (d.any(Verdict::different) || d.any(Verdict::slower)) return true;
   if (!o.allow_missing && (d.any(Verdict::lost) || !d.missing.empty())) return true;
@@ -167,7 +174,7 @@ void add_compare(CLI::App& app, const Invocation& invocation) {
              "The same for bytes of the hardware's counters (default 5%)", "X");
   add_parsed(*c, "--time-tolerance", o->limits.time, parse_tolerance,
              "Relative change of a median time that is let pass, however sure it is (default 3%)", "X");
-  add_parsed(*c, "--p", o->limits.p, parse_tolerance,
+  add_parsed(*c, "--p", o->limits.p, parse_probability,
              "How improbable a change must be in samples of one distribution to count (default 0.01)", "X");
   c->add_flag("--allow-missing", o->allow_missing, "What B lacks is listed and fails nothing");
   c->add_flag("--strict", o->strict, "Improvements, and what only B has, fail too");

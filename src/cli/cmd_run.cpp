@@ -26,7 +26,7 @@ void execute(const CLI::App& command, RunCommandOptions o, const std::vector<std
   check_targets(o.targets, files_among({o.run.gpu}));
   const RunRequest request = to_request(o.run);
   refuse_options_without_effect(command, request);
-  if (o.chart) o.view.chart = chart_style();
+  if (o.chart) o.view.chart = chart_style(o.targets);
   RunResult result;
   {
     ProgressLine progress("simulating the L2");

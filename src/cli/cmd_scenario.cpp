@@ -69,7 +69,7 @@ void run_scenario(const ScenarioOptions& o, const std::vector<std::string>& argv
   Document report = scenario_opening(scenario);
   std::vector<Json> runs;
   RunView view;
-  if (o.chart) view.chart = chart_style();
+  if (o.chart) view.chart = chart_style(o.targets);
   for (std::size_t run = 0; run < scenario.runs.size(); ++run) {
     const RunResult result = run_one(scenario, run);
     runs.push_back(run_to_json(result, argv));

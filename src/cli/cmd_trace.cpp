@@ -19,8 +19,8 @@ namespace {
 
 /// Of `run`'s options, those that say nothing to a schedule: how far to go, how to measure, and the step around it.
 constexpr const char* kNotOfTrace[]{
-    "--engine", "--device",   "--repeats",         "--kernel-counters",   "--hw-counters",         "--require",
-    "--seed",   "--portable", "--attention-share", "--attention-speedup", "--attention-time-saved"};
+    "--engine", "--device", "--repeats",  "--kernel-counters", "--hw-counters",       "--require",
+    "--rungs",  "--seed",   "--portable", "--attention-share", "--attention-speedup", "--attention-time-saved"};
 
 struct TraceOptions {
   RunOptions run;

@@ -134,7 +134,8 @@ bool is_same_file(const std::string& one, const std::string& other) {
   if (a_there && b_there) return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
   std::error_code ignored;
   const auto place = [&](const std::string& path) {
-    return std::filesystem::weakly_canonical(target_of(path), ignored).lexically_normal();
+    const std::filesystem::path whole = std::filesystem::absolute(target_of(path), ignored);
+    return std::filesystem::weakly_canonical(whole, ignored).lexically_normal();
   };
   return a_there == b_there && place(one) == place(other);
 }
@@ -149,6 +150,13 @@ void check_result_path(const std::string& path) {
   } else if (::access(folder.c_str(), W_OK) != 0) {
     fail(path, "cannot create", errno);
   }
+}
+
+int open_for_writing(const std::string& path) {
+  // Opened without waiting: a pipe without a reader would hold the program for ever.
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor >= 0) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  return descriptor;
 }
 
 /// What an unfinished result has open.
@@ -167,8 +175,8 @@ ResultFile::ResultFile(const std::string& path) : given_path_(path) {
   Open& o = *open_;
   o.path = target_of(path);
   if (::stat(o.path.c_str(), &o.status) == 0 && !S_ISREG(o.status.st_mode)) {  // a device or a pipe takes no rename
-    o.descriptor = ::open(o.path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (o.descriptor < 0) fail(path, "cannot open", errno);
+    o.descriptor = open_for_writing(o.path);
+    if (o.descriptor < 0) fail(path, errno == ENXIO ? "is a pipe that nobody reads" : "cannot open", errno);
     return;
   }
   o.replaces = ::access(o.path.c_str(), F_OK) == 0;

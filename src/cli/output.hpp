@@ -39,6 +39,9 @@ class ResultFile {
   std::unique_ptr<Open> open_;  ///< nothing for standard output, and after the end
 };
 
+/// Opens a device or a pipe for writing; -1, with ENXIO in errno, for a pipe that nobody reads.
+int open_for_writing(const std::string& path);
+
 /// One sentence on standard error, and what to do about it.
 void say_error(std::string_view message, std::string_view hint);
 

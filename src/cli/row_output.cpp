@@ -23,8 +23,9 @@ RowOutput::RowOutput(const std::string& path, bool resume) : path_(path), descri
     throw Error(ErrorKind::usage, path_ + ": is no file, and --resume goes on with a file of rows",
                 "name a file with -o, or leave --resume out");
   }
-  descriptor_ = ::open(path.c_str(), (regular_ ? O_RDWR | O_CREAT : O_WRONLY) | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail(there ? "cannot open" : "cannot create", errno);
+  descriptor_ = regular_ ? ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666) : open_for_writing(path);
+  if (descriptor_ < 0)
+    fail(errno == ENXIO ? "is a pipe that nobody reads" : there ? "cannot open" : "cannot create", errno);
   if (!regular_) return;
   try {
     // A file system that has no locks lets the sweep go on without one.

@@ -152,13 +152,14 @@ std::vector<std::string> to_algorithms(const std::string& text, std::string_view
   std::vector<std::string> names;
   if (text.empty()) return names;
   for (std::string part : split_list(text)) {
+    const std::string said = part;
     if (part == "flash") part = flash = fastest;
     const Algorithm& a = algorithm(part);
     if (std::find(names.begin(), names.end(), part) != names.end()) continue;
     const bool backward = a.pass == Pass::backward;
     if ((pass == "backward" && !backward) || ((pass == "forward" || pass == "decode") && backward)) {
       throw Error(ErrorKind::usage,
-                  "--algorithm: " + part + " is a " + (backward ? "backward" : "forward") + " pass, and --pass is " +
+                  "--algorithm: " + said + " is a " + (backward ? "backward" : "forward") + " pass, and --pass is " +
                       std::string(pass),
                   "--pass both takes either");
     }

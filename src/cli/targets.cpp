@@ -16,7 +16,11 @@ void add_targets(CLI::App& command, Targets& targets) {
   command.add_option("--markdown", targets.markdown, "Write the tables as Markdown to FILE or -")->type_name("FILE|-");
 }
 
-ChartStyle chart_style() {
+ChartStyle chart_style(const Targets& targets) {
+  if (!targets.text()) {
+    throw Error(ErrorKind::usage, "--chart: draws beside the tables, and standard output holds another format",
+                "give that format a file, or leave --chart out");
+  }
   return {std::min(output_width(), 80), stdout_shows_utf8()};
 }
 

@@ -15,8 +15,9 @@ struct Targets {
   [[nodiscard]] bool text() const { return json != "-" && csv != "-" && markdown != "-"; }
 };
 
-/// How --chart draws: within 80 columns, in ASCII unless a terminal shows more.
-ChartStyle chart_style();
+/// How --chart draws: within 80 columns, in ASCII unless a terminal shows more. Refused where the text for people,
+/// which it is part of, is not written.
+ChartStyle chart_style(const Targets& targets);
 
 /// Adds --json, --csv and --markdown, each taking FILE or - for standard output.
 void add_targets(CLI::App& command, Targets& targets);

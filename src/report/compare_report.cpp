@@ -50,6 +50,7 @@ std::string change_words(const ResultDifference& d) {
     const std::int64_t more = std::get<std::int64_t>(d.is) - std::get<std::int64_t>(d.was);
     return fmt::format("{}{}", more > 0 ? "+" : "", text::integer(more));
   }
+  if (!std::isfinite(percent)) return "more than any share";
   return fmt::format("{}{} %", percent > 0 ? "+" : "", text::significant(percent, 3));
 }
 

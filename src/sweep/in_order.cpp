@@ -5,9 +5,12 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "core/error.hpp"
 
 namespace hbmscope {
 namespace {
@@ -78,7 +81,15 @@ void make_in_order(std::int64_t count, int jobs, const std::function<Rows(std::i
   };
   std::vector<std::thread> threads;
   try {
-    for (int job = 0; job < jobs && job < count; ++job) threads.emplace_back(work);
+    for (int job = 0; job < jobs && job < count; ++job) {
+      try {
+        threads.emplace_back(work);
+      } catch (const std::system_error&) {
+        if (!threads.empty()) break;  // fewer do as well
+        throw Error(ErrorKind::output, "no thread can be started on this machine",
+                    "raise the limit of processes or of memory (ulimit -u, ulimit -v)");
+      }
+    }
     while (const std::optional<Rows> rows = window.take()) take(*rows);
   } catch (...) {
     window.fail(std::current_exception());

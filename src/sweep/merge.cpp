@@ -67,6 +67,7 @@ void Merge::read(std::uint32_t file, Common& common, const MergeOptions& options
   LineReader reader(files_[file].path, files_[file].descriptor);
   for (std::string_view line; reader.next(line);) {
     const RowHead head = read_row(line, reader.place());
+    check_bytes_of_row(line, reader.place());
     if (!common.first) {
       common.first = head;
       common.place = reader.place();

@@ -94,12 +94,21 @@ bool LineReader::next(std::string_view& line) {
   }
 }
 
+void check_bytes_of_row(std::string_view line, const std::string& place) {
+  if (line.starts_with('{') && line.ends_with('}')) return;
+  throw Error(ErrorKind::data,
+              place + (line.ends_with('\r') ? ": ends with a carriage return" : ": does not begin with a brace") +
+                  ", so another program has written it anew",
+              "give the file as sweep wrote it: no byte order mark, a line feed at the end of each line");
+}
+
 RowsThere check_rows(const std::string& path, int descriptor, std::int64_t rows,
                      const std::function<ExpectedRow(std::int64_t)>& expected, const std::string& device) {
   LineReader reader(path, descriptor);
   RowsThere there;
   for (std::string_view line; reader.next(line); ++there.rows) {
     const RowHead head = read_row(line, reader.place());
+    check_bytes_of_row(line, reader.place());
     if (there.rows == rows) {
       throw Error(ErrorKind::data,
                   reader.place() + ": is one row more than the " + std::to_string(rows) + " of this sweep",
@@ -124,6 +133,16 @@ RowsThere check_rows(const std::string& path, int descriptor, std::int64_t rows,
     there.bytes = reader.end();
   }
   there.torn_bytes = reader.torn_bytes();
+  if (there.torn_bytes == 0) return there;
+  // Only what a stopped sweep can have left is cut: the beginning of the row that has to stand here.
+  const std::string_view torn = reader.torn();
+  const std::string head = there.rows < rows ? expected(there.rows).head : std::string();
+  if (there.rows == rows || !(torn.starts_with(head) || std::string_view(head).starts_with(torn))) {
+    throw Error(ErrorKind::data,
+                path + ": line " + std::to_string(reader.number() + 1) +
+                    " has no end and is no beginning of the row that has to stand there",
+                "is this a file of another kind? nothing was changed in it; write to another file");
+  }
   return there;
 }
 

@@ -23,6 +23,7 @@ class LineReader {
   [[nodiscard]] std::int64_t end() const { return end_; }        ///< of the last line, its line feed with it
   /// Bytes after the last line feed, once next() has returned false.
   [[nodiscard]] std::size_t torn_bytes() const { return buffer_.size() - begin_; }
+  [[nodiscard]] std::string_view torn() const { return std::string_view(buffer_).substr(begin_); }
 
  private:
   bool read_more();
@@ -33,6 +34,10 @@ class LineReader {
   std::size_t begin_ = 0, searched_ = 0;
   std::int64_t read_ = 0, offset_ = 0, end_ = 0, number_ = 0;
 };
+
+/// Refuses a line that is a row but not as `sweep` writes it: one behind a byte order mark, or with a carriage return.
+/// Its bytes could not go on into another file.
+void check_bytes_of_row(std::string_view line, const std::string& place);
 
 /// What a file holds already of the rows that are to be written to it.
 struct RowsThere {
