@@ -145,8 +145,10 @@ Drawn draw_roofline(const PlotData& data) {
     if (!chart.series.empty() && drawn.charts.size() < kMostCharts) drawn.charts.push_back(std::move(chart));
   }
   if (drawn.charts.empty()) {
-    drawn.reason = groups.empty() ? "the file does not hold the GPU's bandwidth and peak rates, which run --json and sweep --full write"
-                                  : "no algorithm has bytes through HBM and a time; run with --engine sim or more";
+    drawn.reason =
+        groups.empty()
+            ? "the file does not hold the GPU's bandwidth and peak rates, which run --json and sweep --full write"
+            : "no algorithm has bytes through HBM and a time; run with --engine sim or more";
   }
   return drawn;
 }
