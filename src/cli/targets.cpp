@@ -17,7 +17,7 @@ void add_targets(CLI::App& command, Targets& targets) {
 }
 
 ChartStyle chart_style(const Targets& targets) {
-  if (!targets.text()) {
+  if (!targets.text() && targets.markdown.empty()) {
     throw Error(ErrorKind::usage, "--chart: draws beside the tables, and standard output holds another format",
                 "give that format a file, or leave --chart out");
   }
