@@ -15,8 +15,8 @@ struct Targets {
   [[nodiscard]] bool text() const { return json != "-" && csv != "-" && markdown != "-"; }
 };
 
-/// How --chart draws: within 80 columns, in ASCII unless a terminal shows more. Refused where the text for people,
-/// which it is part of, is not written.
+/// How --chart draws: within 80 columns, in ASCII unless a terminal shows more. Refused where neither the text for
+/// people nor Markdown is written, of which it is part.
 ChartStyle chart_style(const Targets& targets);
 
 /// Adds --json, --csv and --markdown, each taking FILE or - for standard output.
