@@ -2,14 +2,18 @@
 // bear out fails here, on machines without a GPU too.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "json_schema.hpp"
 #include "model/algorithm.hpp"
+#include "model/plan_choice.hpp"
+#include "scenario/gpu_file.hpp"
 #include "simulate/l2_model.hpp"
 
 using namespace hbmscope;
@@ -169,6 +173,24 @@ TEST_CASE(
   }
   CHECK(compared == 63);
   CHECK(fitting == 5);
+}
+
+TEST_CASE("flash names the kernel that was the faster in each saved shape, or within the spread of two runs") {
+  std::map<std::string, std::map<std::string, double>> rates;
+  std::map<std::string, AttentionShape> shapes;
+  for (const json& run : saved("h200/peers.jsonl")) {
+    const std::string at = run["shape"].dump();
+    rates[at][run["implementation"]] = run["tflops"];
+    shapes[at] = shape_of(run["shape"]);
+  }
+  int compared = 0;
+  for (const auto& [at, rate] : rates) {
+    CAPTURE(at);
+    const double named = rate.at(std::string(fastest_flash(shapes.at(at), embedded_gpu("H200"))));
+    CHECK(named > 0.97 * std::max(rate.at("flash_v2"), rate.at("flash_v3")));
+    ++compared;
+  }
+  CHECK(compared == 30);
 }
 
 TEST_CASE("the rungs below flash_v3 are right, deterministic, and receive the bytes that it receives") {
