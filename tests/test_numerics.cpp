@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,35 @@ TEST_CASE("the check passes for every algorithm on shapes of ordinary size") {
         CHECK(check.complete);
       }
     }
+  }
+}
+
+TEST_CASE("errors are counted by powers of two, every element once") {
+  const AttentionShape shape = one_head(70, 90, 16, 24);
+  const RowSample sample = all_rows(shape);
+  for (const std::string_view algorithm : {"naive", "flash_v2"}) {
+    CAPTURE(algorithm);
+    const NamedPlan named{algorithm, {}};
+    const Exactness check = check_exactness(shape, std::span(&named, 1), sample, 5)[0];
+    const AttentionResult result = run_cpu(algorithm, shape, {}, sample, 5);
+    const ReferenceResult reference = reference_fp64(shape, sample, RandomInputs(5, shape.dtype));
+    std::int64_t counted = check.errors.exact, exact = 0;
+    for (const ErrorBin& bin : check.errors.bins) {
+      std::int64_t elements = 0;
+      for (std::size_t i = 0; i < reference.o.size(); ++i) {
+        const double error = std::fabs(static_cast<double>(result.o[i]) - reference.o[i]);
+        elements += error >= std::exp2(bin.log2) && error < std::exp2(bin.log2 + 1) ? 1 : 0;
+      }
+      CHECK(bin.elements == elements);
+      counted += bin.elements;
+    }
+    for (std::size_t i = 0; i < reference.o.size(); ++i)
+      exact += static_cast<double>(result.o[i]) - reference.o[i] == 0 ? 1 : 0;
+    CHECK(check.errors.exact == exact);
+    CHECK(counted == 70 * 24);
+    CHECK(check.errors.bins.size() > 5);
+    CHECK(std::exp2(check.errors.bins.back().log2) <= check.max_abs_error);
+    CHECK(std::exp2(check.errors.bins.back().log2 + 1) > check.max_abs_error);
   }
 }
 

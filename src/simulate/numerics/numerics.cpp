@@ -1,6 +1,7 @@
 #include "simulate/numerics/numerics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -71,19 +72,47 @@ void run_group(const Engine& engine, const AttentionShape& shape, const TilePlan
 struct Difference {
   double max_abs = 0;
   double rmse = 0;
+  ErrorHistogram errors = {};
+};
+
+/// Counts by powers of two. Subtracting a double from a float's leaves nothing below 2^-1074.
+class ErrorCounts {
+ public:
+  void add(double error) {
+    if (error > 0) {
+      ++counts_[static_cast<std::size_t>(std::ilogb(error) - kLeast)];
+    } else {
+      ++exact_;
+    }
+  }
+  [[nodiscard]] ErrorHistogram histogram() const {
+    ErrorHistogram out{exact_, {}};
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i] > 0) out.bins.push_back({static_cast<int>(i) + kLeast, counts_[i]});
+    }
+    return out;
+  }
+
+ private:
+  static constexpr int kLeast = -1074, kMost = 1023;
+  std::int64_t exact_ = 0;
+  std::array<std::int64_t, kMost - kLeast + 1> counts_{};
 };
 
 /// Infinite when either side has a number that is not finite.
 Difference difference(std::span<const float> result, std::span<const double> reference) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Difference difference;
+  ErrorCounts counts;
   double squares = 0;
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const double error = std::fabs(static_cast<double>(result[i]) - reference[i]);
-    if (!std::isfinite(error)) return {kInfinity, kInfinity};
+    if (!std::isfinite(error)) return {kInfinity, kInfinity, {}};
     difference.max_abs = std::max(difference.max_abs, error);
     squares += error * error;
+    counts.add(error);
   }
+  difference.errors = counts.histogram();
   if (!reference.empty()) difference.rmse = std::sqrt(squares / static_cast<double>(reference.size()));
   return difference;
 }
@@ -180,7 +209,8 @@ Exactness judge(const AttentionShape& shape, const CpuResults& cpu, const RowSam
           .nonfinite_scores = result.nonfinite_scores,
           .nonfinite_outputs = result.nonfinite_outputs,
           .naive_max_abs_error = naive_error,
-          .fully_masked_rows = cpu.reference.fully_masked_rows};
+          .fully_masked_rows = cpu.reference.fully_masked_rows,
+          .errors = error.errors};
 }
 
 /// Largest error of LSE and whether each is within 1e-4 (1 + |LSE|).

@@ -62,6 +62,16 @@ struct NamedPlan {
   TilePlan plan;
 };
 
+/// Elements of O whose error lies in [2^log2, 2^(log2 + 1)).
+struct ErrorBin {
+  int log2;
+  std::int64_t elements;
+};
+struct ErrorHistogram {
+  std::int64_t exact = 0;      ///< elements without an error
+  std::vector<ErrorBin> bins;  ///< ascending; those that hold elements
+};
+
 /// How far an algorithm's O is from fp64. An error is infinity where the result or the reference holds NaN or infinity.
 struct Exactness {
   std::int64_t rows_checked;
@@ -76,6 +86,7 @@ struct Exactness {
   std::int64_t nonfinite_outputs;
   double naive_max_abs_error;  ///< of the naive pipeline in the same dtype
   std::int64_t fully_masked_rows;
+  ErrorHistogram errors;  ///< of every element that was compared; empty where an error is not finite
 };
 
 /// Runs the named algorithms on the sample and compares each with the fp64 reference; results in the order of
