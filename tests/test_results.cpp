@@ -239,7 +239,7 @@ TEST_CASE("a file that is torn, empty or something else says so") {
   CHECK(complaint_about(text_of_file(std::string(HBMSCOPE_SOURCE_DIR) + "/reports/h200/peers.jsonl")).message ==
         "rows.jsonl: line 1: /schema_version: is missing: this is no result");
   CHECK(complaint_about(text_of_file(std::string(HBMSCOPE_SOURCE_DIR) + "/reports/h200/probe.json"))
-            .message.find("/shape: is missing: this is no result of a run") != std::string::npos);
+            .message.find("/roofs: makes this a probe of a GPU, which is no result") != std::string::npos);
   CHECK_THROWS_AS(read_results("/nowhere/rows.jsonl"), Error);
   CHECK_THROWS_AS(read_results(HBMSCOPE_SOURCE_DIR), Error);
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,13 +19,14 @@
 #include "plot/tiles_animation.hpp"
 #include "plot/vega_lite.hpp"
 #include "results/result_file.hpp"
+#include "results/roof_file.hpp"
 
 namespace hbmscope {
 namespace {
 
 struct PlotOptions {
   std::vector<std::string> inputs;
-  std::string output, format, picture, title;
+  std::string output, format, picture, title, roofs;
   std::vector<std::string> conditions;
   bool list = false;
 };
@@ -50,7 +52,9 @@ std::string_view format_of(const PlotOptions& o) {
 
 void check_output(const PlotOptions& o) {
   if (o.output == "-") return;
-  for (const std::string& input : o.inputs) {
+  std::vector<std::string> inputs = o.inputs;
+  if (!o.roofs.empty()) inputs.push_back(o.roofs);
+  for (const std::string& input : inputs) {
     if (input == "-" || ::access(input.c_str(), F_OK) != 0 || !is_same_file(o.output, input)) continue;
     throw Error(ErrorKind::usage, o.output + ": is read by this command, and would be overwritten with its result",
                 "give the picture a file of its own");
@@ -62,12 +66,23 @@ plot::PlotData read_all(const PlotOptions& o) {
   std::vector<plot::Condition> conditions;
   for (const std::string& text : o.conditions) conditions.push_back(plot::parse_condition(text));
   plot::PlotData data(std::move(conditions));
+  const std::optional<RoofFile> roofs = o.roofs.empty() ? std::nullopt : std::optional(read_roofs(o.roofs));
+  bool fits = !roofs;
   for (const std::string& input : o.inputs) {
     if (input == "-" && ::isatty(STDIN_FILENO) == 1)
       say_error("waiting for results on this terminal", "Ctrl-D ends them; hbmscope run --json - makes one");
-    read_results(input, [&](Result&& result) { data.take(std::move(result), input); });
+    read_results(input, [&](Result&& result) {
+      if (roofs && is_same_gpu(roofs->gpu, result.gpu.name)) {
+        result.gpu.measured_roofs = roofs->roofs;
+        fits = true;
+      }
+      data.take(std::move(result), input);
+    });
   }
   data.finish();
+  if (!fits)
+    throw Error(ErrorKind::data, fmt::format("{}: has the roofs of {}, and no result is of it", o.roofs, roofs->gpu),
+                "results name their GPU under /gpu/name");
   return data;
 }
 
@@ -140,12 +155,16 @@ void add_plot(CLI::App& app, const Invocation& /*invocation*/) {
                    "Only results with this value, such as head_dim=64 or mask=causal; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  command
+      ->add_option("--roofs", o->roofs,
+                   "Draw rooflines under what gpu probe --json measured, whatever the results have of it")
+      ->type_name("FILE.json");
   command->add_option("--title", o->title, "A heading of your own")->type_name("TEXT");
   command->add_flag("--list", o->list, "List the pictures and what each needs");
   command->footer(
       "Examples:\n"
       "  hbmscope run --seqlen 8k --json - | hbmscope plot - -o page.html\n"
-      "  hbmscope plot reports/h200/forward.jsonl -o page.html\n"
+      "  hbmscope plot reports/h200/forward.jsonl --roofs reports/h200/probe.json -o page.html\n"
       "  hbmscope plot sweep.jsonl --picture sweep --where head_dim=128 -o sweep.svg");
   command->callback([o] { execute(*o); });
 }

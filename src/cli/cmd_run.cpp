@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <memory>
+#include <utility>
 
 #include "analysis/run.hpp"
 #include "cli/app.hpp"
@@ -8,9 +11,11 @@
 #include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
 #include "cli/targets.hpp"
+#include "core/error.hpp"
 #include "report/run_csv.hpp"
 #include "report/run_document.hpp"
 #include "report/run_json.hpp"
+#include "results/roof_file.hpp"
 
 namespace hbmscope {
 namespace {
@@ -19,12 +24,23 @@ struct RunCommandOptions {
   RunOptions run;
   RunView view;
   bool chart = false;
+  std::string roofs;
   Targets targets;
 };
 
+std::vector<GpuRoof> roofs_of_gpu(const std::string& path, const std::string& gpu) {
+  RoofFile file = read_roofs(path);
+  if (is_same_gpu(file.gpu, gpu)) return std::move(file.roofs);
+  throw Error(ErrorKind::data, fmt::format("{}: has the roofs of {}, and this run is of {}", path, file.gpu, gpu),
+              "name its GPU with --gpu");
+}
+
 void execute(const CLI::App& command, RunCommandOptions o, const std::vector<std::string>& argv) {
-  check_targets(o.targets, files_among({o.run.gpu}));
-  const RunRequest request = to_request(o.run);
+  std::vector<std::string> inputs = files_among({o.run.gpu});
+  if (!o.roofs.empty()) inputs.push_back(o.roofs);
+  check_targets(o.targets, inputs);
+  RunRequest request = to_request(o.run);
+  if (!o.roofs.empty()) request.gpu.measured_roofs = roofs_of_gpu(o.roofs, request.gpu.name);
   refuse_options_without_effect(command, request);
   if (o.chart) o.view.chart = chart_style(o.targets);
   RunResult result;
@@ -52,6 +68,10 @@ void add_run(CLI::App& app, const Invocation& invocation) {
               "Say under each table what its columns mean and how its figures came about")
       ->group(output);
   c->add_flag("--chart", options->chart, "Draw the bytes as bars, and the roofline, in characters")->group(output);
+  c->add_option("--roofs", options->roofs,
+                "Rooflines under what gpu probe --json measured, too (default: what the GPU file has of it)")
+      ->group(output)
+      ->type_name("FILE.json");
   add_targets(*c, options->targets);
   for (const char* target : {"--json", "--csv", "--markdown"}) c->get_option(target)->group(output);
   c->footer(

@@ -8,6 +8,7 @@
 
 #include "core/dtype.hpp"
 #include "core/units.hpp"
+#include "model/gpu_roofs.hpp"
 #include "model/traffic.hpp"
 
 namespace hbmscope {
@@ -36,6 +37,7 @@ struct GpuSpec {
   std::array<std::optional<FlopPerSecond>, kDtypes.size()>
       peak;                 ///< dense matmul rate with fp32 accumulation, by input dtype; none: not supported
   Seconds launch_overhead;  ///< of one kernel
+  std::vector<GpuRoof> measured_roofs;    ///< what `gpu probe` measured on one; often none
   std::map<std::string, Source> sources;  ///< by JSON key
 };
 

@@ -84,6 +84,11 @@ std::string byte_rate(BytesPerSecond value) {
   return with_unit(value.value, "B/s");
 }
 
+std::string roof_rate(const GpuRoof& roof) {
+  if (roof.unit == RoofUnit::byte_per_s) return byte_rate({roof.rate});
+  return roof.unit == RoofUnit::flop_per_s ? flop_rate({roof.rate}) : with_unit(roof.rate, "exp/s");
+}
+
 std::string intensity(FlopPerByte value) {
   return value.value < 10 ? fmt::format("{:.2f}", value.value) : grouped(fmt::format("{:.0f}", value.value));
 }

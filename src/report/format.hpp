@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/units.hpp"
+#include "model/gpu_roofs.hpp"
 
 /// The one place where numbers become text for people: prefixes, digits, separators. '.' is the decimal point in every
 /// locale. kB, MB, GB ... are powers of 1000, KiB, MiB, GiB ... of 1024.
@@ -14,6 +15,7 @@ std::string binary_bytes(Bytes value);              ///< 128 MiB: powers of 1024
 std::string flop(Flop value);                       ///< 34.4 GFLOP
 std::string flop_rate(FlopPerSecond value);         ///< 989.5 TFLOP/s
 std::string byte_rate(BytesPerSecond value);        ///< 3.35 TB/s
+std::string roof_rate(const GpuRoof& roof);         ///< 9.15 TB/s, 864.6 TFLOP/s, 4.18 T/s
 std::string intensity(FlopPerByte value);           ///< 63, 4,080; decimals below 10
 std::string seconds(Seconds value);                 ///< 162.8 us
 std::string ratio(double value);                    ///< 65.0, 1.18, 4,096

@@ -60,6 +60,7 @@ class SourceList {
 /// What a reader should know of a value that no document gives.
 std::string mark_of(const GpuSpec& gpu, const std::string& key) {
   if (is_assumed(gpu.sources.at(key))) return "assumed";
+  if (key.starts_with("measured_roofs.")) return "measured";
   if (key != "l2_effective_bytes" || gpu.l2_effective_provenance == Provenance::quoted) return "";
   return gpu.l2_effective_provenance == Provenance::hw_counter ? "measured (hw_counter)"
                                                                : std::string(name(gpu.l2_effective_provenance));
@@ -96,6 +97,10 @@ std::vector<Row> rows_of(const GpuSpec& gpu) {
     }
   }
   rows.push_back({"kernel launch", text::seconds(gpu.launch_overhead), "launch_overhead_s"});
+  for (const GpuRoof& roof : gpu.measured_roofs) {
+    rows.push_back({roof.label + " roof", text::roof_rate(roof),
+                    fmt::format("measured_roofs.{}", find_roof_kind(roof.name)->key)});
+  }
   return rows;
 }
 
@@ -199,6 +204,10 @@ Json gpu_to_json(const GpuSpec& gpu) {
     out["peak_flop_per_s"][key] = rate ? sourced(rate->value, "peak_flop_per_s." + key) : Json(nullptr);
   }
   out["launch_overhead_s"] = sourced(gpu.launch_overhead.value, "launch_overhead_s");
+  for (const GpuRoof& roof : gpu.measured_roofs) {
+    const std::string key(find_roof_kind(roof.name)->key);
+    out["measured_roofs"][key] = sourced(roof.rate, "measured_roofs." + key);
+  }
   for (std::size_t i = 0; i < sources.all().size(); ++i) {
     Json& entry = out["sources"][fmt::format("s{}", i + 1)];
     entry["title"] = sources.all()[i].title;

@@ -19,7 +19,7 @@ constexpr const char* kUnderNcu =
 constexpr const char* kNoInterval = "no pace of CTAs enters, one alone was simulated, or this is one kernel of several";
 constexpr const char* kNothingBeside = "no --algorithm was given to predict anything with";
 
-Json real(double value) {
+Json real_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 Json text_or_null(const std::string& text) {
@@ -29,7 +29,7 @@ Json bytes_or_null(const Known<Bytes>& bytes) {
   return bytes ? Json(bytes->value()) : Json(nullptr);
 }
 Json ratio_or_null(const std::optional<double>& ratio) {
-  return ratio ? real(*ratio) : Json(nullptr);
+  return ratio ? real_or_null(*ratio) : Json(nullptr);
 }
 Json sides_or_null(const std::optional<std::array<std::int64_t, 3>>& sides) {
   return sides ? Json(*sides) : Json(nullptr);
@@ -60,7 +60,7 @@ Json entry_json(Boundary boundary, const CountedTraffic& traffic, const Json& la
           {"formula_exact", false},
           {"launches", launches},
           {"metrics", {{"read", text_or_null(traffic.read.metric)}, {"write", text_or_null(traffic.write.metric)}}},
-          {"rounded_to_bytes", real(std::max({1.0, traffic.read.step, traffic.write.step}))}};
+          {"rounded_to_bytes", real_or_null(std::max({1.0, traffic.read.step, traffic.write.step}))}};
 }
 
 template <class T>
@@ -75,7 +75,7 @@ Json metrics_json(const NcuKernel& kernel) {
     if (value.exact) {
       number = *value.exact;
     } else if (value.value) {
-      number = real(*value.value);
+      number = real_or_null(*value.value);
     }
     out[metric] = {{"value", number},
                    {"unit", value.unit},
@@ -100,7 +100,7 @@ Json launch_json(const CountedLaunch& launch) {
       Json::array({entry_json(Boundary::l2_hbm, launch.hbm, id), entry_json(Boundary::sm_l2, launch.sm, id)});
   out["l2_lookup"] = measured(launch.l2_lookup.bytes, "read_bytes", bytes_or_null(launch.l2_lookup.bytes));
   out["l2_lookup"]["metric"] = text_or_null(launch.l2_lookup.metric);
-  out["time"] = measured(launch.time, "measured_s", launch.time ? real(launch.time->value) : Json(nullptr));
+  out["time"] = measured(launch.time, "measured_s", launch.time ? real_or_null(launch.time->value) : Json(nullptr));
   out["tensor_instructions"] =
       measured(launch.tensor_instructions, "warp_instructions",
                launch.tensor_instructions ? Json(launch.tensor_instructions->value()) : Json(nullptr));
@@ -154,7 +154,7 @@ Json comparison_json(const ProfileImport& p, const LaunchComparison& c) {
 }
 
 void add_time(Json& to, const Known<Seconds>& time, const Json& samples) {
-  to["measured_median_s"] = time ? real(time->value) : Json(nullptr);
+  to["measured_median_s"] = time ? real_or_null(time->value) : Json(nullptr);
   to["samples_s"] = time ? samples : Json::array();
   to["status"] = name(time.status);
   to["reason"] = time ? std::string(kUnderNcu) : time.reason;
@@ -167,12 +167,12 @@ void add_counters(Json& algorithm, const ProfileImport& p) {
   for (std::size_t i = 0; i < p.launches.size(); ++i) {
     const Known<Seconds>& time = p.launches[i].time;
     if (!time) continue;
-    samples.push_back(real(time->value));
-    if (!one_stage) add_time(algorithm["stages"][i]["time"], time, Json::array({real(time->value)}));
+    samples.push_back(real_or_null(time->value));
+    if (!one_stage) add_time(algorithm["stages"][i]["time"], time, Json::array({real_or_null(time->value)}));
   }
   if (one_stage) add_time(algorithm["stages"][0]["time"], p.time, samples);
   add_time(algorithm["time"], p.time,
-           one_stage ? samples : Json::array({p.time ? real(p.time->value) : Json(nullptr)}));
+           one_stage ? samples : Json::array({p.time ? real_or_null(p.time->value) : Json(nullptr)}));
   for (const LaunchComparison& c : p.comparisons) {
     const Json ids = launch_ids(p, c);
     std::vector<Json*> places;

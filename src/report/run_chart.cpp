@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analysis/run_roofs.hpp"
 #include "report/format.hpp"
 #include "report/run_sections.hpp"
 
@@ -41,6 +42,60 @@ void append_bars(Document& out, const RunResult& r, Boundary boundary, std::stri
                         draw_bars(bars, style)});
 }
 
+constexpr std::string_view kNoL2Roof = "  No L2 roof: gpu probe measures it, --roofs takes it";
+
+/// The measured roofs, numbered, in lines of at most `width` columns.
+std::vector<std::string> roof_legend(const std::vector<GpuRoof>& roofs, std::size_t width) {
+  std::vector<std::string> lines;
+  std::string line = "  Measured roofs:";
+  char mark = '1';
+  for (const GpuRoof& roof : roofs) {
+    if (!roof.measured) continue;
+    const std::string words = fmt::format(" {} {} {};", mark++, roof.label, text::roof_rate(roof));
+    if (line.size() + words.size() > width) {
+      lines.push_back(std::move(line));
+      line = "   ";
+    }
+    line += words;
+  }
+  line.pop_back();
+  lines.push_back(std::move(line));
+  return lines;
+}
+
+/// The measured roofs as lines. An exponential a live pair makes exp2 a level, the same for all forward algorithms.
+std::vector<TextLine> measured_lines(const std::vector<GpuRoof>& roofs, const RoofDemand& demand) {
+  std::vector<TextLine> lines;
+  char mark = '1';
+  for (const GpuRoof& roof : roofs) {
+    if (!roof.measured) continue;
+    const bool sloped = roof.resource == RoofResource::hbm || roof.resource == RoofResource::l2;
+    const std::optional<double> level = allowed_flop_per_s(roof, demand);
+    if (sloped || level) lines.push_back({mark, sloped, sloped ? roof.rate : *level});
+    ++mark;
+  }
+  return lines;
+}
+
+/// What the bytes between SM and L2 allow, and which roof of all is the lowest.
+std::string second_line(const std::vector<GpuRoof>& roofs, const RoofDemand& demand, std::vector<TextPoint>& points,
+                        char mark) {
+  std::string words = "   ";
+  const auto l2 =
+      std::find_if(roofs.begin(), roofs.end(), [](const GpuRoof& roof) { return roof.resource == RoofResource::l2; });
+  if (l2 != roofs.end()) {
+    if (const std::optional<double> allowed = allowed_flop_per_s(*l2, demand)) {
+      const double intensity = demand.flop / *demand.l2_bytes;
+      points.push_back({mark, intensity, *allowed});
+      words +=
+          fmt::format(" at SM-L2 {} FLOP/B, at most {};", text::intensity({intensity}), text::flop_rate({*allowed}));
+    }
+  }
+  if (const std::optional<LowestRoof> lowest = lowest_roof(roofs, demand))
+    words += fmt::format(" lowest roof: {}", lowest->roof->label);
+  return words;
+}
+
 std::string roof_words(const GpuSpec& gpu, FlopPerSecond peak) {
   return fmt::format("FLOP/s over FLOP/B; {}, {}", text::flop_rate(peak), text::byte_rate(gpu.hbm_bandwidth));
 }
@@ -48,8 +103,11 @@ std::string roof_words(const GpuSpec& gpu, FlopPerSecond peak) {
 void append_roofline(Document& out, const RunResult& r, const ChartStyle& style) {
   const auto& peak = r.request.gpu.peak[static_cast<std::size_t>(r.request.shape.dtype)];
   if (!peak) return;
+  const std::vector<GpuRoof> roofs = roofs_of(r.request);
+  const bool any_measured = !r.request.gpu.measured_roofs.empty();
   std::vector<TextPoint> points;
   std::vector<std::string> legend;
+  RoofDemand last;
   char mark = 'A';
   std::optional<FlopPerByte> ridge;
   for (const AlgorithmResult& a : r.algorithms) {
@@ -64,14 +122,22 @@ void append_roofline(Document& out, const RunResult& r, const ChartStyle& style)
       words += fmt::format("; {} measured {}", small, text::flop_rate(*a.achieved));
     }
     legend.push_back(std::move(words));
+    last = demand_of(a);
+    if (any_measured) legend.push_back(second_line(roofs, last, points, mark));
     ++mark;
   }
   if (!ridge) return;
   Drawing drawing{fmt::format("Roofline at HBM  ({})", roof_words(r.request.gpu, *peak)), {}};
   drawing.lines = draw_roofline(
-      {ridge->value, peak->value}, points,
+      {ridge->value, peak->value, measured_lines(roofs, last)}, points,
       {[](double x) { return text::intensity({x}); }, [](double y) { return text::flop_rate({y}); }}, style);
   drawing.lines.insert(drawing.lines.end(), legend.begin(), legend.end());
+  if (any_measured) {
+    const std::vector<std::string> more = roof_legend(roofs, static_cast<std::size_t>(style.width));
+    drawing.lines.insert(drawing.lines.end(), more.begin(), more.end());
+  }
+  if (std::none_of(roofs.begin(), roofs.end(), [](const GpuRoof& roof) { return roof.resource == RoofResource::l2; }))
+    drawing.lines.emplace_back(kNoL2Roof);
   out.push_back(std::move(drawing));
 }
 

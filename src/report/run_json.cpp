@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/run_roofs.hpp"
 #include "core/version.hpp"
 #include "report/run_document.hpp"
 #include "report/run_json_parts.hpp"
@@ -13,6 +14,30 @@ namespace hbmscope {
 using namespace run_json;
 
 namespace {
+
+/// The roofs that the rooflines are drawn against, and that of the L2 even where nobody knows it.
+Json roofs_json(const RunResult& r) {
+  Json out = Json::array();
+  bool has_l2 = false;
+  for (const GpuRoof& roof : roofs_of(r.request)) {
+    has_l2 = has_l2 || roof.resource == RoofResource::l2;
+    out.push_back({{"name", roof.name},
+                   {"resource", name(roof.resource)},
+                   {"unit", name(roof.unit)},
+                   {"rate", real(roof.rate)},
+                   {"from", roof.measured ? "measured" : "datasheet"},
+                   {"reason", nullptr}});
+  }
+  if (!has_l2) {
+    out.push_back({{"name", "l2_read"},
+                   {"resource", name(RoofResource::l2)},
+                   {"unit", name(RoofUnit::byte_per_s)},
+                   {"rate", nullptr},
+                   {"from", nullptr},
+                   {"reason", "no datasheet states it; hbmscope gpu probe measures it, and --roofs takes that"}});
+  }
+  return out;
+}
 
 Json gpu_json(const RunResult& r) {
   const GpuSpec& gpu = r.request.gpu;
@@ -39,6 +64,7 @@ Json gpu_json(const RunResult& r) {
           {"peak_reason",
            because(std::all_of(gpu.peak.begin(), gpu.peak.end(), [](const auto& p) { return p.has_value(); }),
                    "null: this GPU has no matmul rate for the dtype")},
+          {"roofs", roofs_json(r)},
           {"launch_overhead_s", real(gpu.launch_overhead.value)},
           {"sources", sources}};
 }

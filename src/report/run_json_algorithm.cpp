@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "analysis/run_roofs.hpp"
 #include "report/run_json_parts.hpp"
 #include "report/run_sections.hpp"
 #include "scenario/batch_line.hpp"
@@ -167,14 +169,19 @@ std::string reason_not_simulated(const AlgorithmResult& a) {
 Json rooflines_json(const RunResult& r, const AlgorithmResult& a) {
   Json levels = Json::array();
   const auto& peak = r.request.gpu.peak[static_cast<std::size_t>(r.request.shape.dtype)];
+  const std::vector<GpuRoof>& measured = r.request.gpu.measured_roofs;
+  const auto l2 = std::find_if(measured.begin(), measured.end(),
+                               [](const GpuRoof& roof) { return roof.resource == RoofResource::l2; });
   for (const Boundary boundary : {Boundary::compulsory, Boundary::l2_hbm, Boundary::sm_l2}) {
     const TrafficEntry* entry = a.at(boundary);
     const bool counted = entry != nullptr && entry->traffic && entry->traffic->total().value() > 0;
-    const bool has_ridge = boundary != Boundary::sm_l2 && peak.has_value();
+    const bool has_ridge = peak.has_value() && (boundary != Boundary::sm_l2 || l2 != measured.end());
+    const BytesPerSecond bandwidth =
+        boundary == Boundary::sm_l2 && has_ridge ? BytesPerSecond{l2->rate} : r.request.gpu.hbm_bandwidth;
     const std::string no_intensity = entry != nullptr && entry->traffic ? "no bytes" : reason_not_simulated(a);
     const std::string no_ridge =
         peak ? "the L2 bandwidth of this GPU is not known" : "this GPU has no matmul rate for the dtype";
-    const Json ridge = has_ridge ? real((*peak / r.request.gpu.hbm_bandwidth).value) : Json(nullptr);
+    const Json ridge = has_ridge ? real((*peak / bandwidth).value) : Json(nullptr);
     levels.push_back(
         {{"level", name(boundary)},
          {"intensity_flop_per_byte", counted ? real((a.flops.matmul / entry->traffic->total()).value) : Json(nullptr)},
@@ -186,6 +193,24 @@ Json rooflines_json(const RunResult& r, const AlgorithmResult& a) {
   return levels;
 }
 
+/// The roof that the algorithm meets first, of all that are known.
+Json lowest_roof_json(const RunResult& r, const AlgorithmResult& a) {
+  const std::vector<GpuRoof> roofs = roofs_of(r.request);
+  const std::optional<LowestRoof> lowest = lowest_roof(roofs, demand_of(a));
+  return {{"name", lowest ? Json(lowest->roof->name) : Json(nullptr)},
+          {"allowed_flop_per_s", lowest ? real(lowest->flop_per_s) : Json(nullptr)},
+          {"reason", because(lowest.has_value(), "the bytes through HBM are not known, or there are no FLOP")}};
+}
+
+Json errors_json(const ErrorHistogram& errors) {
+  Json bins = Json::array();
+  for (const ErrorBin& bin : errors.bins) {
+    bins.push_back(
+        {{"from", std::ldexp(1.0, bin.log2)}, {"to", std::ldexp(1.0, bin.log2 + 1)}, {"elements", bin.elements}});
+  }
+  return {{"exact_elements", errors.exact}, {"bins", bins}};
+}
+
 Json exactness_json(const Known<Exactness>& known, bool naive) {
   Json out;
   out["reference"] = "fp64";
@@ -195,6 +220,8 @@ Json exactness_json(const Known<Exactness>& known, bool naive) {
   put("max_abs_error", [](const Exactness& e) { return real(e.max_abs_error); });
   put("rmse", [](const Exactness& e) { return real(e.rmse); });
   put("max_abs_reference", [](const Exactness& e) { return real(e.max_abs_reference); });
+  put("errors",
+      [](const Exactness& e) { return std::isfinite(e.max_abs_error) ? errors_json(e.errors) : Json(nullptr); });
   put("tolerance", [](const Exactness& e) { return real(e.tolerance); });
   put("within_tolerance", [](const Exactness& e) { return Json(e.within_tolerance); });
   put("bitwise_equal_to_naive", [](const Exactness& e) { return Json(e.bitwise_equal_to_naive); });
@@ -285,6 +312,7 @@ Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
           {"memory", memory_json(a.memory, a.measured)},
           {"roofline", object_of([&](JsonText& to) { write_roofline(to, a.roofline, a.achieved, true); })},
           {"roofline_by_boundary", rooflines_json(r, a)},
+          {"lowest_roof", lowest_roof_json(r, a)},
           {"time", object_of([&](JsonText& to) { write_whole_time(to, a); })},
           {"exactness", exactness_json(a.exactness, a.algorithm->name == "naive")}};
 }

@@ -69,6 +69,26 @@ class LogAxis {
 
 constexpr std::size_t kRooflineRows = 14, kLabelColumns = 14;
 
+/// A dotted line under `most`, and its mark where it begins; marks on one place move to the right.
+void draw_line(Canvas& canvas, const LogAxis& x, const LogAxis& y, const TextLine& line, double least, double most,
+               std::string_view dot, std::vector<std::pair<std::size_t, std::size_t>>& taken) {
+  std::vector<std::pair<std::size_t, std::size_t>> cells;
+  for (std::size_t column = 0; column < canvas.columns(); ++column) {
+    const double at = line.sloped ? line.rate * x.value(column) : line.rate;
+    if (at < least || at > most) continue;
+    cells.emplace_back(column, canvas.rows() - 1 - y.cell(at));
+    std::string& cell = canvas.at(cells.back().first, cells.back().second);
+    if (cell == " ") cell = dot;
+  }
+  if (!line.sloped) std::reverse(cells.begin(), cells.end());
+  for (const auto& place : cells) {
+    if (std::find(taken.begin(), taken.end(), place) != taken.end()) continue;
+    canvas.at(place.first, place.second) = std::string(1, line.mark);
+    taken.push_back(place);
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> draw_bars(const std::vector<TextBar>& bars, const ChartStyle& style) {
@@ -93,7 +113,10 @@ std::vector<std::string> draw_bars(const std::vector<TextBar>& bars, const Chart
 
 std::vector<std::string> draw_roofline(const TextRoof& roof, const std::vector<TextPoint>& points, const TextAxes& axes,
                                        const ChartStyle& style) {
-  double least_x = roof.ridge, most_x = roof.ridge, least_y = roof.peak;
+  double least_x = roof.ridge, most_x = roof.ridge, least_y = roof.peak, most_y = roof.peak;
+  for (const TextLine& line : roof.more) {
+    if (!line.sloped) most_y = std::max(most_y, std::min(line.rate, roof.peak * 10));  // far above: nobody meets it
+  }
   for (const TextPoint& p : points) {
     least_x = std::min(least_x, p.x);
     most_x = std::max(most_x, p.x);
@@ -104,7 +127,7 @@ std::vector<std::string> draw_roofline(const TextRoof& roof, const std::vector<T
   // The roof begins at the left edge, unless a point lies lower.
   least_y = std::min(least_y / 2, roof.peak / roof.ridge * least_x);
   Canvas canvas(static_cast<std::size_t>(style.width) - kLabelColumns - 1, kRooflineRows);
-  const LogAxis x(least_x, most_x, canvas.columns()), y(least_y, roof.peak * 1.5, canvas.rows());
+  const LogAxis x(least_x, most_x, canvas.columns()), y(least_y, most_y * 1.5, canvas.rows());
   const auto row_of = [&](double value) { return canvas.rows() - 1 - y.cell(value); };
 
   const std::string_view slope = style.unicode ? "╱" : "/", flat = style.unicode ? "─" : "-";
@@ -113,7 +136,10 @@ std::vector<std::string> draw_roofline(const TextRoof& roof, const std::vector<T
     if (bound < least_y) continue;
     canvas.at(column, row_of(std::min(bound, roof.peak))) = bound < roof.peak ? slope : flat;
   }
-  std::vector<std::pair<std::size_t, std::size_t>> taken;
+  std::vector<std::pair<std::size_t, std::size_t>> marked, taken;
+  for (const TextLine& line : roof.more) {
+    draw_line(canvas, x, y, line, least_y, line.sloped ? roof.peak : most_y, style.unicode ? "·" : ".", marked);
+  }
   for (const TextPoint& p : points) {
     std::pair<std::size_t, std::size_t> place{x.cell(p.x), row_of(p.y)};
     while (std::find(taken.begin(), taken.end(), place) != taken.end() && place.first + 1 < canvas.columns())

@@ -24,11 +24,18 @@ struct TextPoint {
   char mark;
   double x, y;
 };
+/// A further roof: a slope, or a level from end to end.
+struct TextLine {
+  char mark;  ///< stands on it once, at the left end of a slope or the right end of a level
+  bool sloped;
+  double rate;  ///< y over x, or y
+};
 struct TextRoof {
   double ridge;  ///< where the slope meets the peak, in x
   double peak;   ///< in y; the slope is peak / ridge
+  std::vector<TextLine> more = {};
 };
-/// Points under a roof, both axes logarithmic with lines at powers of ten. Of points on one place the later ones move
+/// Points under roofs, both axes logarithmic with lines at powers of ten. Of points on one place the later ones move
 /// to the right. Labels give a power of ten as text.
 struct TextAxes {
   std::string (*x_label)(double);

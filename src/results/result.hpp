@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/attention_shape.hpp"
+#include "model/gpu_roofs.hpp"
 
 /// Results as they stand in files: what `run --json` wrote, whole, or a row of `sweep`, which is a part of the same
 /// document. What a file leaves out is empty here, never 0.
@@ -57,10 +58,21 @@ struct ResultMemory {
   Recorded<std::int64_t> measured_peak_bytes;
 };
 
+/// Elements of an output by their error against fp64: from <= error < to, ascending.
+struct ResultErrors {
+  struct Bin {
+    double from, to;
+    std::int64_t elements;
+  };
+  std::int64_t exact = 0;  ///< elements without an error
+  std::vector<Bin> bins;
+};
+
 /// How an algorithm's output differs from fp64.
 struct ResultExactness {
   std::optional<double> max_abs_error, rmse, tolerance;
   std::optional<std::int64_t> rows_checked;
+  std::optional<ResultErrors> errors;
   std::string reason;
 };
 
@@ -82,7 +94,7 @@ struct ResultAlgorithm {
   std::string plan;  ///< as ResultTraffic::plan
   std::vector<ResultTraffic> traffic;
   std::vector<ResultStage> stages;  ///< none in a row of `sweep`
-  std::optional<std::int64_t> matmul_flop, executed_matmul_flop;
+  std::optional<std::int64_t> matmul_flop, executed_matmul_flop, exp;
   ResultMemory memory;
   Recorded<double> achieved_flop_per_s;
   std::optional<double> attainable_flop_per_s;
@@ -100,6 +112,7 @@ struct ResultGpu {
   std::optional<double> hbm_bytes_per_s;
   std::vector<std::pair<std::string, double>> peak_flop_per_s;  ///< by dtype; those it has
   std::optional<std::int64_t> l2_bytes, l2_effective_bytes, smem_per_block_bytes;
+  std::vector<GpuRoof> measured_roofs;  ///< none in files that were written before there were some
 };
 
 struct ResultComparison {

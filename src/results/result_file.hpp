@@ -9,6 +9,10 @@
 
 namespace hbmscope {
 
+class Fields;
+/// Throws an Error (kind data) where a document is of another major schema_version than kResultSchemaMajor, or of none.
+void check_schema_version(const Fields& top);
+
 /// One result from its JSON. Throws an Error (kind data) that begins with `where` and names the member by its JSON
 /// pointer: for a document that is no result, for another major schema_version, for a member that is missing or of
 /// another kind, and for bytes that do not add up.

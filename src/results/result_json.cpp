@@ -33,10 +33,12 @@ class ResultReader {
 
   Result read(const json& document) {
     const Fields top(document, result_.where);
-    check_version(top);
+    check_schema_version(top);
     if (top.find("sweep") != nullptr) read_sweep(top.require_object("sweep"));
     if (top.find("meta") != nullptr) read_meta(top.require_object("meta"));
     if (!result_.failed()) {
+      if (top.find("shape") == nullptr && top.find("roofs") != nullptr)
+        top.fail("roofs", "makes this a probe of a GPU, which is no result", "give it to plot as --roofs FILE");
       if (top.find("shape") == nullptr) top.fail("shape", "is missing: this is no result of a run", kResultHint);
       result_.shape = shape_from_json(top.require("shape"), result_.where, "/shape");
       const Fields shape = top.require_object("shape");
@@ -70,17 +72,6 @@ class ResultReader {
 
   static std::string text(const Fields& of, const char* key) { return of.optional_string(key).value_or(""); }
 
-  static void check_version(const Fields& top) {
-    if (top.find("schema_version") == nullptr) top.fail("schema_version", "is missing: this is no result", kResultHint);
-    const std::string version = top.require_string("schema_version");
-    const std::optional<int> major = major_number(version);
-    if (!major) top.fail("schema_version", "must be a version such as \"1.0\", got " + in_quotes(version), kResultHint);
-    if (*major == kResultSchemaMajor) return;
-    top.fail("schema_version",
-             "is " + version + ", and this program reads " + std::to_string(kResultSchemaMajor) + ".x",
-             "use the hbmscope that wrote it, or make the result anew with this one");
-  }
-
   void read_sweep(const Fields& from) {
     SweepPoint point;
     point.index = from.require_integer("index", 0);
@@ -113,6 +104,11 @@ class ResultReader {
     gpu.l2_bytes = from.optional_integer("l2_bytes", 0);
     gpu.l2_effective_bytes = from.optional_integer("l2_effective_bytes", 0);
     gpu.smem_per_block_bytes = from.optional_integer("smem_per_block_bytes", 0);
+    each(from, "roofs", false, [&](const Fields& one) {
+      const RoofKind* const kind = find_roof_kind(one.require_string("name"));
+      const std::optional<double> rate = positive(one, "rate");
+      if (kind != nullptr && rate) gpu.measured_roofs.push_back(measured_roof(*kind, *rate));
+    });
     if (from.find("peak_flop_per_s") == nullptr) return;
     const Fields peak = from.require_object("peak_flop_per_s");
     for (const auto& [dtype, value] : peak.object().get_ref<const json::object_t&>()) {
@@ -197,6 +193,21 @@ class ResultReader {
     return stage;
   }
 
+  std::optional<ResultErrors> errors(const Fields& exactness) const {
+    if (exactness.find("errors") == nullptr) return std::nullopt;
+    const Fields from = exactness.require_object("errors");
+    ResultErrors errors;
+    errors.exact = from.require_integer("exact_elements", 0);
+    each(from, "bins", true, [&](const Fields& one) {
+      const std::optional<double> least = positive(one, "from"), most = positive(one, "to");
+      if (!least || !most || !(*least < *most)) one.fail("to", "must be larger than \"from\"", kResultHint);
+      if (!errors.bins.empty() && *least < errors.bins.back().to)
+        one.fail("from", "must not lie within the bin before", kResultHint);
+      errors.bins.push_back({*least, *most, one.require_integer("elements", 0)});
+    });
+    return errors;
+  }
+
   ResultAlgorithm algorithm(const Fields& from) const {
     ResultAlgorithm a;
     a.name = from.require_string("name");
@@ -207,6 +218,7 @@ class ResultReader {
       const Fields flops = from.require_object("flops");
       a.matmul_flop = flops.optional_integer("matmul", 0);
       a.executed_matmul_flop = flops.optional_integer("executed_matmul", 0);
+      a.exp = flops.optional_integer("exp", 0);
     }
     if (from.find("memory") != nullptr) {
       const Fields memory = from.require_object("memory");
@@ -227,8 +239,11 @@ class ResultReader {
     if (from.find("time") != nullptr) a.time = time(from.require_object("time"));
     if (from.find("exactness") != nullptr) {
       const Fields exactness = from.require_object("exactness");
-      a.exactness = {not_negative(exactness, "max_abs_error"), not_negative(exactness, "rmse"),
-                     not_negative(exactness, "tolerance"), exactness.optional_integer("rows_checked", 0),
+      a.exactness = {not_negative(exactness, "max_abs_error"),
+                     not_negative(exactness, "rmse"),
+                     not_negative(exactness, "tolerance"),
+                     exactness.optional_integer("rows_checked", 0),
+                     errors(exactness),
                      text(exactness, "reason")};
     }
     return a;
@@ -238,6 +253,16 @@ class ResultReader {
 };
 
 }  // namespace
+
+void check_schema_version(const Fields& top) {
+  if (top.find("schema_version") == nullptr) top.fail("schema_version", "is missing: this is no result", kResultHint);
+  const std::string version = top.require_string("schema_version");
+  const std::optional<int> major = major_number(version);
+  if (!major) top.fail("schema_version", "must be a version such as \"1.0\", got " + in_quotes(version), kResultHint);
+  if (*major == kResultSchemaMajor) return;
+  top.fail("schema_version", "is " + version + ", and this program reads " + std::to_string(kResultSchemaMajor) + ".x",
+           "use the hbmscope that wrote it, or make the result anew with this one");
+}
 
 Result result_from_json(const json& document, std::string where) {
   return ResultReader(std::move(where)).read(document);

@@ -16,7 +16,7 @@
 namespace hbmscope {
 namespace {
 
-constexpr std::array<std::string_view, 16> kTopLevelKeys{"name",
+constexpr std::array<std::string_view, 17> kTopLevelKeys{"name",
                                                          "aliases",
                                                          "architecture",
                                                          "num_sms",
@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 16> kTopLevelKeys{"name",
                                                          "hbm_bandwidth_bytes_per_s",
                                                          "peak_flop_per_s",
                                                          "launch_overhead_s",
+                                                         "measured_roofs",
                                                          "sources"};
 constexpr std::array<std::string_view, 3> kValueKeys{"value", "source", "note"};
 constexpr std::array<std::string_view, 2> kSourceKeys{"title", "date"};
@@ -82,6 +83,7 @@ class GpuReader {
     } else {
       gpu.launch_overhead = {real(require_place("launch_overhead_s"), {0, 1, "in seconds: 4 microseconds are 4e-6"})};
     }
+    read_measured_roofs(gpu);
     gpu.sources = std::move(sources_);
     return gpu;
   }
@@ -186,6 +188,24 @@ class GpuReader {
     if (!has_any)
       top_.fail("peak_flop_per_s", "needs the rate of at least one of fp32, fp16, bf16 and fp8",
                 "write {\"fp16\": 989.5e12}, in FLOP/s");
+  }
+
+  void read_measured_roofs(GpuSpec& gpu) {
+    if (top_.find("measured_roofs") == nullptr) return;
+    const Fields roofs = top_.require_object("measured_roofs");
+    std::vector<std::string_view> keys;
+    for (const RoofKind& kind : kRoofKinds) keys.push_back(kind.key);
+    roofs.allow_only(keys);
+    for (const RoofKind& kind : kRoofKinds) {
+      const std::string key(kind.key);
+      if (roofs.find(key.c_str()) == nullptr) continue;
+      const auto place = locate(roofs, key.c_str(), "measured_roofs." + key);
+      if (!place) continue;
+      constexpr Range kBytes{1e9, 1e15, "in bytes per second, as gpu probe --json has it"},
+          kOthers{1e9, 1e18, "in operations per second, as gpu probe --json has it"};
+      gpu.measured_roofs.push_back(
+          measured_roof(kind, real(*place, kind.unit == RoofUnit::byte_per_s ? kBytes : kOthers)));
+    }
   }
 
   Fields top_;

@@ -9,8 +9,9 @@ namespace hbmscope {
 /// A GPU from JSON. Its keys carry their units; each value is `{"value": 80, "source": "datasheet"}`, with `source` a
 /// key of the file's `sources` table and optionally a `note`, or a bare number, whose source is then the file itself.
 /// Rates are dense, in FLOP/s. Left out, `l2_effective_bytes` is `l2_bytes` and `launch_overhead_s` is
-/// kAssumedLaunchOverhead, both marked as assumed. In `GpuSpec::sources`, the key of a rate is "peak_flop_per_s.fp16"
-/// and so on. Throws an Error (kind data) that names the key for what is missing, unknown or implausible.
+/// kAssumedLaunchOverhead, both marked as assumed; left out, `measured_roofs` are none. In `GpuSpec::sources`, the key
+/// of a rate is "peak_flop_per_s.fp16" and so on. Throws an Error (kind data) that names the key for what is missing,
+/// unknown or implausible.
 GpuSpec parse_gpu(std::string_view text, std::string_view source_name);
 
 /// Typical time between two kernels launched back to back; nobody measured it here.

@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "model/gpu_roofs.hpp"
+
+namespace hbmscope {
+
+/// What `gpu probe --json` wrote.
+struct RoofFile {
+  std::string gpu;             ///< by its driver's name: "NVIDIA H200"
+  std::vector<GpuRoof> roofs;  ///< those that it could measure
+};
+
+/// Throws an Error (kind data) that names the file and the member: for what is no such document, is of another major
+/// schema_version, or holds no roof.
+RoofFile read_roofs(const std::string& path);
+
+/// Does the driver's name, or the name of a GPU file, mean this GPU?
+bool is_same_gpu(const std::string& driver_name, const std::string& gpu_name);
+
+}  // namespace hbmscope
