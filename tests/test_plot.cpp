@@ -365,6 +365,49 @@ TEST_CASE("numbers at the end of their range leave no infinity and no page half 
   CHECK(has(picture_of(heads.dump(), {}, "html"), "</b>: a count of this shape does not fit 64 bits</li>"));
 }
 
+TEST_CASE("the errors of elements are a histogram, the algorithms side by side") {
+  const json run = json::parse(run_program(words("run --seqlen 300 --engine cpu --json -")).out);
+  const json spec = spec_of(run.dump(), {"--picture", "error"});
+  std::map<std::string, std::map<double, std::int64_t>> drawn;
+  for (const json& value : spec["data"]["values"]) drawn[value["series"]][value["from"]] = value["count"];
+  REQUIRE(drawn.size() == run["algorithms"].size());
+  const std::string notes = spec["usermeta"]["notes"].dump();
+  for (const json& a : run["algorithms"]) {
+    const json &e = a["exactness"], &errors = e["errors"];
+    std::map<double, std::int64_t> bins;
+    std::int64_t elements = errors["exact_elements"];
+    for (const json& bin : errors["bins"]) {
+      bins[bin["from"]] = bin["elements"];
+      elements += bin["elements"].get<std::int64_t>();
+      CHECK(bin["to"].get<double>() == 2 * bin["from"].get<double>());
+    }
+    CHECK(drawn[a["name"]] == bins);
+    CHECK(elements == e["rows_checked"].get<std::int64_t>() * 128);
+    CHECK(has(notes, a["name"].get<std::string>() + " " + errors["exact_elements"].dump()));
+  }
+  const std::string svg = picture_of(run.dump(), {"--picture", "error"}, "svg");
+  std::size_t bars = 0;
+  for (const auto& [name, bins] : drawn) bars += bins.size();
+  CHECK(count_of(svg, "class=\"mark ") == bars);
+  // Several results: their largest errors first, then the elements of each.
+  json other = run;
+  other["shape"]["seqlen_q"] = other["shape"]["seqlen_kv"] = 301;
+  const std::string html = picture_of(lines({run, other}), {}, "html");
+  CHECK(has(html, "<option value=\"error-0\">all results, their largest errors</option>"));
+  CHECK(has(html, "<option value=\"error-2\">seqlen 301</option>"));
+  // A result that was saved without them.
+  for (json& a : other["algorithms"]) a["exactness"].erase("errors");
+  const json old = spec_of(other.dump(), {"--picture", "error"});
+  CHECK(has(old["usermeta"]["notes"].dump(), "not the errors of elements, which were not kept"));
+  CHECK(has(spec_of(text_of_file(kForward), {"--picture", "error"})["usermeta"]["notes"].dump(),
+            "do not hold the errors of elements"));
+  other["algorithms"][0]["exactness"]["errors"] = {
+      {"exact_elements", 1},
+      {"bins", {{{"from", 1}, {"to", 2}, {"elements", 1}}, {{"from", 1.5}, {"to", 4}, {"elements", 1}}}}};
+  check_complaint(plot({"-", "-o", "-", "--format", "svg"}, other.dump()), 3,
+                  "/algorithms/0/exactness/errors/bins/1/from: must not lie within the bin before");
+}
+
 TEST_CASE("a page asks the network for nothing and holds every picture or its reason") {
   std::vector<json> some = forward_runs();
   some.resize(4);

@@ -103,6 +103,7 @@ struct Chart {
   std::vector<Reference> references;  ///< lines only
   std::vector<Bar> bars;              ///< bars only: `x` is their axis
   std::vector<Bin> bins;              ///< histogram only: `y` counts
+  bool side_by_side = false;          ///< histogram only: series share a bin's width; else they are stacked
   Table table;
 };
 

@@ -22,7 +22,8 @@ double draw_histogram(Canvas& canvas, const Chart& chart, double top, std::strin
   area.bottom = area.top + std::max(kHistogramHeight, legend.height());
   std::int64_t most = 1;
   for (const Bin& bin : chart.bins)
-    most = std::max(most, std::accumulate(bin.counts.begin(), bin.counts.end(), std::int64_t{0}));
+    most = std::max(most, chart.side_by_side ? *std::max_element(bin.counts.begin(), bin.counts.end())
+                                             : std::accumulate(bin.counts.begin(), bin.counts.end(), std::int64_t{0}));
   const Scale y(chart.y, 0, 1.05 * static_cast<double>(most), area.bottom, area.top);
   std::vector<double> ticks = y.ticks(8);
   std::erase_if(ticks, [](double tick) { return std::abs(tick - std::round(tick)) > 0.01; });  // it counts
@@ -38,8 +39,11 @@ double draw_histogram(Canvas& canvas, const Chart& chart, double top, std::strin
       const std::int64_t count = bin.counts[s];
       if (count == 0) continue;
       const double low = y(static_cast<double>(below[b])), high = y(static_cast<double>(below[b] + count));
-      below[b] += count;
-      const double x_from = x(bin.from) + 0.5, width = x(bin.to) - x(bin.from) - 1;
+      if (!chart.side_by_side) below[b] += count;
+      const double parts = chart.side_by_side ? static_cast<double>(chart.series.size()) : 1,
+                   part = (x(bin.to) - x(bin.from) - 1) / parts;
+      const double x_from = x(bin.from) + 0.5 + (chart.side_by_side ? static_cast<double>(s) * part : 0);
+      const double width = std::max(part - (parts > 1 ? 0.5 : 0), 0.3);
       const std::string what = fmt::format("{}, {} to {}", chart.series[s].name, tick_text(bin.from, chart.x.unit),
                                            tick_text(bin.to, chart.x.unit));
       canvas.bar(x_from, high, width, low - high - (low - high > 2 ? 1 : 0), chart.series[s].style.colour,

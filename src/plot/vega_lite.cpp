@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "plot/escape.hpp"
@@ -145,18 +146,28 @@ void add_histogram(Json& spec, const Chart& chart) {
     names.push_back(clean(chart.series[s].name));
     indices.push_back(chart.series[s].style.colour);
     for (const Bin& bin : chart.bins) {
-      if (bin.counts[s] > 0)
-        values.push_back({{"series", names.back()}, {"from", bin.from}, {"to", bin.to}, {"count", bin.counts[s]}});
+      if (bin.counts[s] == 0) continue;
+      Json value{{"series", names.back()}, {"from", bin.from}, {"to", bin.to}, {"count", bin.counts[s]}};
+      if (chart.side_by_side) {  // its part of the bin, in equal steps of the logarithm
+        const double step = std::pow(bin.to / bin.from, 1 / static_cast<double>(chart.series.size()));
+        value["left"] = bin.from * std::pow(step, static_cast<double>(s));
+        value["right"] = bin.from * std::pow(step, static_cast<double>(s + 1));
+      }
+      values.push_back(std::move(value));
     }
   }
   spec["data"] = {{"name", "values"}, {"values", std::move(values)}};
   spec["mark"] = {{"type", "bar"}};
-  Json x = axis("from", chart.x);
+  Json x = axis(chart.side_by_side ? "left" : "from", chart.x);
   x["axis"] = {{"format", "~g"}};
   spec["encoding"] = {
       {"x", x},
-      {"x2", {{"field", "to"}}},
-      {"y", {{"field", "count"}, {"type", "quantitative"}, {"title", clean(chart.y.title)}, {"stack", "zero"}}},
+      {"x2", {{"field", chart.side_by_side ? "right" : "to"}}},
+      {"y",
+       {{"field", "count"},
+        {"type", "quantitative"},
+        {"title", clean(chart.y.title)},
+        {"stack", chart.side_by_side ? Json(nullptr) : Json("zero")}}},
       {"color", colours("series", names, indices)},
       {"tooltip", {{{"field", "series"}}, {{"field", "from"}}, {{"field", "to"}}, {{"field", "count"}}}}};
 }
