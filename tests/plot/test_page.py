@@ -191,6 +191,19 @@ def overlaps(page, name):
     equal(f"texts that overlap in {name}", page.run(OVERLAPS), [])
 
 
+# Milliseconds until the page's script has done its work, and those that the first keys take to be answered.
+INTERACTIVE = """(() => {
+  const before = performance.now();
+  const chart = document.querySelector('#sweep-0 .chart');
+  chart.focus();
+  chart.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+  if (document.querySelector('#sweep-0 .readout').textContent === '') throw new Error('no answer to a key');
+  const answered = performance.now() - before;
+  chart.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));
+  return performance.getEntriesByName('interactive')[0].startTime + answered;
+})()"""
+
+
 def large(page, folder):
     """Ten thousand results: small, quick, and all of them there."""
     rows = list(harness.sweep_rows((64 * (i % 2500 + 1), (32, 64, 128, 256)[i // 2500]) for i in range(10000)))
@@ -198,7 +211,15 @@ def large(page, folder):
     hbmscope("plot", "-", "-o", path, text="\n".join(map(json.dumps, rows)))
     size = os.path.getsize(path)
     check("a page of 10,000 results is below 5 MB", size < 5e6, size)
-    seconds = page.open(path)
+    # By the page's own clock, from the navigation on: how long Chromium takes to start, or to answer this test, is not the
+    # page's. One more try, as a machine may have been busy.
+    times = []
+    for _ in range(2):
+        page.open(path)
+        times.append(page.run(INTERACTIVE) / 1000)
+        if times[-1] < 2:
+            break
+    check("it is interactive within 2 s", min(times) < 2, times)
     page.run("document.querySelector('#sweep-0 .chart').focus()")
     page.key("End")
     page.key("ArrowRight")
@@ -211,8 +232,7 @@ def large(page, folder):
         for place, name in enumerate(("naive", "flash_v2")):
             equal("all its values", drawn[name + " at SM-L2"]["values"],
                   [[row["shape"]["seqlen_q"], row["algorithms"][place]["traffic"][0]["total_bytes"]] for row in part])
-    print(f"10,000 results: {size / 1e6:.2f} MB, open and loaded in {seconds:.2f} s")
-    check("it is interactive soon", seconds < 8, seconds)  # 2 s on a machine with nothing else to do
+    print(f"10,000 results: {size / 1e6:.2f} MB, interactive in {' and '.join(f'{t:.2f}' for t in times)} s")
 
 
 with harness.folder() as folder, chromium.Page(BROWSER) as page:

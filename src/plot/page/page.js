@@ -177,4 +177,5 @@
     chart.addEventListener("pointerenter", once);
   }
   for (const figure of document.querySelectorAll("figure:not([hidden])")) prepare(figure);
+  performance.mark("interactive"); // since the navigation began: what a test, or a reader's tools, can ask for
 })();
