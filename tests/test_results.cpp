@@ -244,6 +244,26 @@ TEST_CASE("a file that is torn, empty or something else says so") {
   CHECK_THROWS_AS(read_results(HBMSCOPE_SOURCE_DIR), Error);
 }
 
+TEST_CASE("scenario run --json holds a result for each of its runs") {
+  const TemporaryFolder folder;
+  const json document = json::parse(run_program(words("scenario run lesson-8k --json -")).out);
+  REQUIRE(document["runs"].size() == 2);
+  for (const int indent : {2, -1}) {
+    CAPTURE(indent);
+    const std::vector<Result> results = read_results(folder.write("scenario.json", document.dump(indent) + "\n"));
+    REQUIRE(results.size() == 2);
+    CHECK(results[0].where.ends_with("/runs/0"));
+    CHECK(results[1].algorithms.at(0).name == document["runs"][1]["algorithms"][0]["name"]);
+  }
+  json broken = document;
+  broken["runs"][1].erase("gpu");
+  CHECK(complaint_about(broken.dump(1)).message.find("rows.jsonl: /runs/1: /gpu") == 0);
+  broken["runs"] = 3;
+  CHECK(complaint_about(broken.dump(1)).message == "rows.jsonl: /runs: must be a list, got the number 3");
+  broken["runs"] = json::array();
+  CHECK(complaint_about(broken.dump(1)).message == "rows.jsonl: holds no result");
+}
+
 TEST_CASE("brackets in texts do not make a document of a line") {
   json row = small_row();
   row["meta"]["git"] = "a { b [ \" \\ c";

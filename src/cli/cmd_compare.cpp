@@ -37,7 +37,8 @@ bool may_hold_results(const std::string& path) {
   for (const std::size_t end : {text.find('\n', begin), text.size()}) {
     try {
       const nlohmann::json first = parse_json(std::string_view(text).substr(begin, end - begin), path);
-      return first.is_object() && first.contains("algorithms");
+      return first.is_object() &&
+             (first.contains("algorithms") || (first.contains("scenario") && first.contains("runs")));
     } catch (const Error&) {  // the line is no document: the file may be
     }
   }

@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/input_file.hpp"
+#include "scenario/fields.hpp"
 #include "scenario/json_reader.hpp"
 
 namespace hbmscope {
@@ -102,25 +103,55 @@ bool is_whole(std::string_view line) {
   return open == 0 && !in_text;
 }
 
-/// One line of many. The parser counts lines from its own first, so it is told no name and gives the column alone.
-Result result_of_line(std::string_view line, const std::string& where) {
+using TakeResult = std::function<void(Result&&)>;
+
+/// With the place before the words of readers that know none.
+[[noreturn]] void fail_at(const std::string& where, const Error& error) {
+  const std::string message = error.what();
+  if (message.starts_with(where)) throw error;
+  throw Error(error.kind(), where + ", " + message, error.hint());
+}
+
+Result placed_result(const nlohmann::json& document, std::string where) {
   try {
-    return result_from_json(parse_json(line, ""), where);
+    return result_from_json(document, where);
   } catch (const Error& error) {
-    const std::string message = error.what();
-    if (message.starts_with(where)) throw;
-    throw Error(error.kind(), where + ", " + message, error.hint());
+    fail_at(where, error);
   }
 }
 
+/// A result, or all those of `scenario run --json`. Returns how many.
+std::size_t take_document(const nlohmann::json& document, const std::string& where, const TakeResult& take) {
+  if (!document.is_object() || !document.contains("scenario") || !document.contains("runs")) {
+    take(placed_result(document, where));
+    return 1;
+  }
+  const nlohmann::json& runs = document["runs"];
+  if (!runs.is_array()) Fields(document, where).fail("runs", "must be a list, got " + describe(runs));
+  std::size_t index = 0;
+  for (const nlohmann::json& run : runs) take(placed_result(run, where + ": /runs/" + std::to_string(index++)));
+  return index;
+}
+
+/// One line of many. The parser counts lines from its own first, so it is told no name and gives the column alone.
+std::size_t take_line(std::string_view line, const std::string& where, const TakeResult& take) {
+  nlohmann::json document;
+  try {
+    document = parse_json(line, "");
+  } catch (const Error& error) {
+    fail_at(where, error);
+  }
+  return take_document(document, where, take);
+}
+
 /// The rest of a file that begins with `text`, as one document.
-Result result_of_document(ResultLines& lines, std::string text) {
+std::size_t take_rest(ResultLines& lines, std::string text, const TakeResult& take) {
   for (std::string line; lines.next(line);) {
     text += '\n';
     text += line;
     if (text.size() > kMaxJsonBytes) break;  // refused by the parser, in its words
   }
-  return result_from_json(parse_json(text, lines.name()), lines.name());
+  return take_document(parse_json(text, lines.name()), lines.name(), take);
 }
 
 }  // namespace
@@ -131,12 +162,12 @@ std::size_t read_results(const std::string& path, const std::function<void(Resul
   for (std::string line; lines.next(line);) {
     if (lines.number() == 1 && line.starts_with(kResultFileMark)) line.erase(0, kResultFileMark.size());
     if (is_blank_line(line)) continue;
-    if (count++ == 0 && !is_whole(line)) {
+    if (count == 0 && !is_whole(line)) {
       const std::string above(lines.number() - 1, '\n');  // so that lines are counted as the file has them
-      take(result_of_document(lines, above + line));
-      return 1;
+      count = take_rest(lines, above + line, take);
+      break;
     }
-    take(result_of_line(line, lines.name() + ": line " + std::to_string(lines.number())));
+    count += take_line(line, lines.name() + ": line " + std::to_string(lines.number()), take);
   }
   if (count == 0) {
     throw Error(ErrorKind::data, lines.name() + ": holds no result",

@@ -19,7 +19,8 @@ void check_schema_version(const Fields& top);
 Result result_from_json(const nlohmann::json& document, std::string where);
 
 /// Hands on every result of a file as it is read, so that a file of any length takes the memory of one line: one
-/// document over many lines, or JSONL with one a line (blank lines are passed over). "-" is standard input, and a pipe
+/// document over many lines, or JSONL with one a line (blank lines are passed over); what `scenario run --json` wrote
+/// holds several. "-" is standard input, and a pipe
 /// will do. Returns how many there were; none is an Error, as is whatever cannot be read, with its line.
 std::size_t read_results(const std::string& path, const std::function<void(Result&&)>& take);
 

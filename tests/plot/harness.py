@@ -34,12 +34,16 @@ def finish():
     sys.exit(1 if _failures else 0)
 
 
-def hbmscope(*arguments, text=None):
-    result = subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True)
+def run(*command, text=None):
+    result = subprocess.run(command, input=text, capture_output=True, text=True)
     if result.returncode != 0:
-        print(f"hbmscope {' '.join(arguments)[:200]}: {result.stderr}")
+        print(f"{' '.join(command)[:200]}: {result.stderr}")
         sys.exit(1)
     return result.stdout
+
+
+def hbmscope(*arguments, text=None):
+    return run(PROGRAM, *arguments, text=text)
 
 
 def folder():

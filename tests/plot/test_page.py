@@ -55,15 +55,17 @@ LINES = """(() => {
 })()"""
 
 
+BARS = """[...document.querySelectorAll('#traffic figure')].map((figure) => [...figure.querySelectorAll('g.bar')].map(
+    (bar) => [...bar.querySelectorAll('rect.mark')].map((rect) => Number(rect.dataset.value)).sort((a, b) => a - b)))"""
+
+
 def forward(page, path):
     runs = harness.forward_runs()
     page.open(path)
     equal("sections", page.run("[...document.querySelectorAll('main > section')].map((s) => s.id)"),
           ["traffic", "agreement", "roofline", "sweep", "sram", "memory", "amdahl", "error", "tiles"])
 
-    bars = page.run("""[...document.querySelectorAll('#traffic figure')].map((figure) => [...figure.querySelectorAll('g.bar')].map(
-        (bar) => [...bar.querySelectorAll('rect.mark')].map((rect) => Number(rect.dataset.value)).sort((a, b) => a - b)))""")
-    equal("bars of all results", bars, [expected_bars(run) for run in runs])
+    equal("bars of all results", page.run(BARS), [expected_bars(run) for run in runs])
 
     groups = {}
     for run in runs:
@@ -235,6 +237,28 @@ def large(page, folder):
     print(f"10,000 results: {size / 1e6:.2f} MB, interactive in {' and '.join(f'{t:.2f}' for t in times)} s")
 
 
+def documented(page, folder):
+    """The pages that reports/pages.sh makes, of the lessons' shapes and of the saved runs."""
+    harness.run("bash", os.path.join(harness.SOURCE, "reports", "pages.sh"), harness.PROGRAM, folder)
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".html"))
+    equal("pages", names, sorted(name + ".html" for name in
+                                 ("forward", "ladder", "lesson-4k", "lesson-8k", "lesson-8k-model", "lesson-m-65536", "orders")))
+    for name in names:
+        stem = name.removesuffix(".html")
+        if stem.startswith("lesson"):
+            runs = json.loads(hbmscope("scenario", "run", stem, "--json", "-"))["runs"]
+        else:
+            with open(os.path.join(harness.SOURCE, "reports", "h200", stem + ".jsonl"), encoding="utf-8") as file:
+                runs = [json.loads(line) for line in file]
+        page.open(os.path.join(folder, name))
+        equal(f"bars of {stem}", page.run(BARS), [expected_bars(run) for run in runs])
+        if not stem.startswith("lesson"):
+            equal(f"measured roofs of {stem}", page.run("""[...document.querySelectorAll('#roofline-0 g.series')].filter(
+                (group) => / roof/.test(group.dataset.toggle) && !/^(fp|bf)\\d+( roof|,)/.test(group.dataset.toggle)).length >= 7"""), True)
+        overlaps(page, stem)
+        accessible(page)
+
+
 with harness.folder() as folder, chromium.Page(BROWSER) as page:
     path = os.path.join(folder, "forward.html")
     hbmscope("plot", harness.FORWARD, "-o", path)
@@ -260,6 +284,8 @@ with harness.folder() as folder, chromium.Page(BROWSER) as page:
     page.open(path)
     equal("a title with markup is a title", page.run("document.title"), "</title><script>document.title='broken'</script>")
     large(page, folder)
+    with harness.folder() as pages:
+        documented(page, pages)
     equal("complaints of the browser", page.complaints, [])
     equal("requests besides the pages", [url for url in page.requests if not url.startswith("file://")], [])
 harness.finish()
