@@ -1,11 +1,17 @@
 // Two sets of results against each other: what changed is found, and nothing else.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cli_checks.hpp"
@@ -264,7 +270,7 @@ TEST_CASE("names in foreign files, and of them, neither steer a terminal nor bre
   json other = foreign;
   other["algorithms"][0]["flops"]["matmul"] = 1;
   const std::string a = folder.write("a\x1b[2J.json", foreign.dump()), b = folder.write("b\x1b[2J.json", other.dump());
-  for (const std::string target : {"", "--markdown"}) {
+  for (const std::string target : {"", "--markdown", "--csv"}) {
     std::vector<std::string> arguments{"compare", a, b};
     if (!target.empty()) arguments.insert(arguments.end(), {target, "-"});
     const Outcome outcome = run_program(arguments);
@@ -272,10 +278,77 @@ TEST_CASE("names in foreign files, and of them, neither steer a terminal nor bre
     CHECK(outcome.code == 5);
     CHECK(outcome.out.find('\x1b') == std::string::npos);
     CHECK(outcome.out.find("\xc2\x9b") == std::string::npos);
-    if (!target.empty()) CHECK_FALSE(has(outcome.out, "<b>|"));
+    if (target == "--markdown") CHECK_FALSE(has(outcome.out, "<b>|"));
   }
   foreign["gpu"]["name"] = "\x1b[2JH100";
   check_complaint(run_program({"compare", a, folder.write("c.json", foreign.dump())}), 3, "/gpu/name");
+}
+
+TEST_CASE("totals by algorithm are the sums of what both sides know") {
+  const TemporaryFolder folder;
+  std::string was, is;
+  std::map<std::string, std::array<std::int64_t, 4>> sums;
+  std::map<std::string, double> log_ratio;
+  for (std::size_t number = 0; number < 6; ++number) {
+    const json run = saved_line(number);
+    json changed = with_times(run, "flash_v2", 1 + 0.1 * static_cast<double>(number));
+    for (json& a : changed["algorithms"]) {
+      for (json& entry : a["traffic"]) {
+        if (entry["boundary"] == "l2_hbm" && entry["provenance"] == "simulated" && number == 2) {
+          entry["read_bytes"] = entry["read_bytes"].get<std::int64_t>() + 1000;
+          entry["total_bytes"] = entry["total_bytes"].get<std::int64_t>() + 1000;
+          entry.erase("tensors");
+        }
+      }
+    }
+    for (const auto& [side, first] : {std::pair(&run, 0), std::pair(&std::as_const(changed), 1)}) {
+      for (const json& a : (*side)["algorithms"]) {
+        for (const json& entry : a["traffic"]) {
+          if (entry["plan"] != a["plan"]) continue;
+          const std::string what = entry["boundary"].get<std::string>() + " " + entry["provenance"].get<std::string>();
+          const std::size_t at = static_cast<std::size_t>(first);
+          if (what == "l2_hbm simulated") sums[a["name"]][at] += entry["total_bytes"].get<std::int64_t>();
+          if (what == "sm_l2 closed_form") sums[a["name"]][2 + at] += entry["total_bytes"].get<std::int64_t>();
+        }
+      }
+    }
+    log_ratio["flash_v2"] += std::log(1 + 0.1 * static_cast<double>(number)) / 6;
+    was += run.dump() + "\n";
+    is += changed.dump() + "\n";
+  }
+  const std::string a = folder.write("a.jsonl", was), b = folder.write("b.jsonl", is);
+  const json report = json::parse(run_program({"compare", a, b, "--json", "-"}).out);
+  REQUIRE(report["totals"].size() == sums.size());
+  for (const json& one : report["totals"]) {
+    const std::string name = one["algorithm"];
+    CAPTURE(name);
+    CHECK(one["matched"] == 6);
+    CHECK(one["equal"] == (name == "flash_v2" ? 1 : 5));
+    CHECK(one["hbm_bytes"]["was"] == sums[name][0]);
+    CHECK(one["hbm_bytes"]["is"] == sums[name][1]);
+    CHECK(sums[name][1] == sums[name][0] + 1000);
+    CHECK(one["sm_l2_bytes"]["was"] == sums[name][2]);
+    CHECK(one["sm_l2_bytes"]["is"] == sums[name][3]);
+    CHECK(one["times"] == 6);
+    CHECK(one["time_ratio"].get<double>() == doctest::Approx(std::exp(log_ratio[name])).epsilon(1e-9));
+  }
+  const std::string text = run_program({"compare", a, b}).out;
+  CHECK(has(text, "Totals by algorithm"));
+  CHECK(has(text, "+1,000 B"));
+}
+
+TEST_CASE("a link in a folder to what is no file, or waits for ever, ends nothing") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.file("in"));
+  (void)folder.write("in/good.json", plain_result().dump());
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  std::filesystem::create_symlink(folder.file("pipe"), folder.file("in/pipe.json"));
+  CHECK(run_program({"compare", folder.file("in"), folder.file("in")}).code == 0);
+  if (::access("/proc/kmsg", R_OK) == 0) {
+    std::filesystem::create_symlink("/proc/kmsg", folder.file("in/log.json"));
+    const Outcome outcome = run_program({"compare", folder.file("in"), folder.file("in")});
+    CHECK((outcome.code == 0 || outcome.code == 3));
+  }
 }
 
 TEST_CASE("bad input of a comparison is a clear sentence") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "measure/rank_test.hpp"
@@ -222,6 +223,61 @@ void ResultSet::add(Result&& result) {
 bool ResultDifferences::any(Verdict verdict) const {
   return std::any_of(differences.begin(), differences.end(),
                      [&](const ResultDifference& d) { return d.verdict == verdict; });
+}
+
+namespace {
+
+/// Sums two columns as long as both fit 64 bits.
+class SumOfBoth {
+ public:
+  void add(const ResultTraffic* was, const ResultTraffic* is) {
+    if (was == nullptr || is == nullptr || !was->total || !is->total) return;
+    any_ = true;
+    fits_ =
+        fits_ && !__builtin_add_overflow(was_, *was->total, &was_) && !__builtin_add_overflow(is_, *is->total, &is_);
+  }
+  [[nodiscard]] AlgorithmTotals::Sum sum() const {
+    return any_ && fits_ ? AlgorithmTotals::Sum{was_, is_} : AlgorithmTotals::Sum{};
+  }
+
+ private:
+  bool any_ = false, fits_ = true;
+  std::int64_t was_ = 0, is_ = 0;
+};
+
+}  // namespace
+
+std::vector<AlgorithmTotals> totals_by_algorithm(const ResultSet& first, const ResultSet& second,
+                                                 const ResultDifferences& differences) {
+  struct Open {
+    AlgorithmTotals totals;
+    SumOfBoth hbm, sm_l2;
+    double log_ratios = 0;
+  };
+  std::vector<Open> open;
+  std::set<std::size_t> unequal;
+  for (const ResultDifference& d : differences.differences) unequal.insert(d.first);
+  for (const auto& [a, b] : differences.matched) {
+    const ResultAlgorithm &was = first.entries[a].algorithm, &is = second.entries[b].algorithm;
+    auto at = std::find_if(open.begin(), open.end(), [&](const Open& o) { return o.totals.algorithm == was.name; });
+    if (at == open.end()) at = open.insert(open.end(), Open{{was.name, 0, 0, {}, {}, 0, {}}, {}, {}, 0});
+    ++at->totals.matched;
+    at->totals.equal += unequal.contains(a) ? 0 : 1;
+    at->hbm.add(was.find("l2_hbm", "simulated"), is.find("l2_hbm", "simulated"));
+    at->sm_l2.add(was.find("sm_l2", "closed_form"), is.find("sm_l2", "closed_form"));
+    const std::optional<double>&x = was.time.measured_median_s, &y = is.time.measured_median_s;
+    if (!x || !y || !(*x > 0) || !(*y > 0)) continue;
+    ++at->totals.times;
+    at->log_ratios += std::log(*y) - std::log(*x);
+  }
+  std::vector<AlgorithmTotals> all;
+  for (Open& o : open) {
+    o.totals.hbm = o.hbm.sum();
+    o.totals.sm_l2 = o.sm_l2.sum();
+    if (o.totals.times > 0) o.totals.time_ratio = std::exp(o.log_ratios / static_cast<double>(o.totals.times));
+    all.push_back(std::move(o.totals));
+  }
+  return all;
 }
 
 ResultDifferences compare_results(const ResultSet& first, const ResultSet& second, const ComparisonLimits& limits) {

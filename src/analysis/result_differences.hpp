@@ -76,6 +76,21 @@ struct ResultDifferences {
   [[nodiscard]] bool any(Verdict verdict) const;
 };
 
+/// Of one algorithm, over all entries that both sets have: its bytes of predictions that both know, and its times.
+struct AlgorithmTotals {
+  std::string algorithm;
+  std::int64_t matched = 0, equal = 0;
+  struct Sum {
+    std::optional<std::int64_t> was, is;  ///< nothing where no entry has them on both sides, or beyond 64 bits
+  };
+  Sum hbm, sm_l2;  ///< simulated and by closed form
+  std::int64_t times = 0;
+  std::optional<double> time_ratio;  ///< geometric mean of is / was over the measured medians
+};
+/// In the order in which the first set names them.
+std::vector<AlgorithmTotals> totals_by_algorithm(const ResultSet& first, const ResultSet& second,
+                                                 const ResultDifferences& differences);
+
 /// Entries match by shape, mask, dtype, pass, GPU, algorithm and plan; of several alike, those of one L2 and one row of
 /// a sweep first, then in their order.
 ResultDifferences compare_results(const ResultSet& first, const ResultSet& second, const ComparisonLimits& limits);

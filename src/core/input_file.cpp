@@ -49,7 +49,8 @@ int open_input(const std::string& path, Pipes pipes) {
   if (!pipe && !S_ISREG(status.st_mode))
     refuse("is a device, not a file", pipes == Pipes::taken ? "name a file, or - for standard input" : "name a file");
   if (pipe && !has_writer(descriptor)) refuse("is a pipe that nobody writes to", "start first what writes to it");
-  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  // A regular file never waits, but for some under /proc, which would wait for ever: they go on to say EAGAIN.
+  if (pipe) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   return descriptor;
 }
 

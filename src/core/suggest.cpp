@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/utf8.hpp"
+#include "core/printable.hpp"
 
 namespace hbmscope {
 namespace {
@@ -105,19 +105,12 @@ std::string first_names(std::span<const std::string_view> names) {
 }
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string shown = "\"";
   for (std::size_t i = 0; i < text.size();) {
     if (i >= kMaxQuotedBytes) return shown + "...\"";
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t length = utf8_length(text.substr(i));
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      shown += {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xF]};
-      ++i;
-    } else {
-      shown += text.substr(i, length);
-      i += length;
-    }
+    const PrintableCharacter next = first_printable(text.substr(i));
+    shown += next.shown;
+    i += next.bytes;
   }
   return shown + "\"";
 }

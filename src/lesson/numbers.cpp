@@ -23,7 +23,7 @@ bool is_word(char c) {
 /// Up to `most` bytes of text before or behind a number, whole words and whole characters.
 constexpr std::size_t kMostAround = 32;
 
-std::string printable(std::string_view text) {
+std::string without_controls(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = utf8_length(text.substr(i));
@@ -42,7 +42,7 @@ std::string around(std::string_view line, std::size_t begin, std::size_t end) {
     const std::size_t blank = line.substr(end, to - end).rfind(' ');
     to = end + (blank == std::string_view::npos ? 0 : blank);
   }
-  return printable(trimmed(line.substr(from, to - from)));
+  return without_controls(trimmed(line.substr(from, to - from)));
 }
 
 class Numbers {

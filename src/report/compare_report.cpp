@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/csv.hpp"
+#include "core/printable.hpp"
 #include "core/version.hpp"
 #include "report/format.hpp"
 #include "report/run_document.hpp"
@@ -18,22 +19,10 @@ std::string number_of(std::size_t n, std::string_view one, std::string_view many
   return fmt::format("{} {}", text::integer(static_cast<std::int64_t>(n)), n == 1 ? one : many);
 }
 
-/// A text of a file of anybody: no control character of it, of the C1 set neither, may reach a terminal.
-std::string harmless(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c1 = byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
-    if (c1) ++i;
-    out += c1 || byte < 0x20 || byte == 0x7f ? '?' : text[i];
-  }
-  return out;
-}
-
 /// "forward.jsonl: line 17" of a path that may be long.
 std::string short_place(const std::string& where) {
   const std::size_t slash = where.rfind('/', where.rfind(": line"));
-  return harmless(slash == std::string::npos ? where : where.substr(slash + 1));
+  return printable(slash == std::string::npos ? where : where.substr(slash + 1));
 }
 
 std::string quantity_words(const Quantity& value, Measure measure) {
@@ -62,7 +51,7 @@ std::string verdict_words(const ResultDifference& d) {
 }
 
 std::string entry_title(const ResultEntry& e) {
-  return harmless(fmt::format("{}, {}", shape_words(e.shape, e.pass), e.gpu));
+  return printable(fmt::format("{}, {}", shape_words(e.shape, e.pass), e.gpu));
 }
 
 /// "218 of 218 entries match: 217 equal, 1 with differences (1 slower)."
@@ -84,10 +73,10 @@ std::string answer_words(const ComparisonReport& r) {
   words += ".";
   if (!d.missing.empty())
     words += fmt::format(" {} missing in {}.", number_of(d.missing.size(), "entry is", "entries are"),
-                         harmless(r.second_name));
+                         printable(r.second_name));
   if (!d.added.empty())
     words +=
-        fmt::format(" {} only in {}.", number_of(d.added.size(), "entry is", "entries are"), harmless(r.second_name));
+        fmt::format(" {} only in {}.", number_of(d.added.size(), "entry is", "entries are"), printable(r.second_name));
   return words;
 }
 
@@ -111,10 +100,52 @@ void append_differences(Document& out, const ComparisonReport& r) {
           {}});
     }
     std::get<Table>(out.back())
-        .rows.push_back({harmless(entry.algorithm.name), harmless(d.of), quantity_words(d.was, d.measure),
+        .rows.push_back({printable(entry.algorithm.name), printable(d.of), quantity_words(d.was, d.measure),
                          quantity_words(d.is, d.measure), change_words(d), verdict_words(d),
                          short_place(r.second.entries[d.second].where)});
   }
+}
+
+/// How a sum changed: in percent, in bytes where percents show nothing.
+std::string sum_change(const AlgorithmTotals::Sum& sum) {
+  if (!sum.was || !sum.is) return "-";
+  if (*sum.was == *sum.is) return "0";
+  const double percent = 100 * (static_cast<double>(*sum.is) / static_cast<double>(*sum.was) - 1);
+  if (*sum.was == 0 || std::abs(percent) < 0.01)
+    return fmt::format("{}{} B", *sum.is > *sum.was ? "+" : "", text::integer(*sum.is - *sum.was));
+  return fmt::format("{}{} %", percent > 0 ? "+" : "", text::significant(percent, 3));
+}
+
+void append_totals(Document& out, const ComparisonReport& r) {
+  const std::vector<AlgorithmTotals> totals = totals_by_algorithm(r.first, r.second, r.differences);
+  if (totals.empty()) return;
+  const auto bytes = [](const std::optional<std::int64_t>& sum) {
+    return sum ? text::bytes(Bytes(*sum)) : std::string("-");
+  };
+  Table t{"Totals by algorithm",
+          {{"", false},
+           {"entries"},
+           {"equal"},
+           {"HBM was"},
+           {"is"},
+           {"change"},
+           {"SM-L2 was"},
+           {"is"},
+           {"change"},
+           {"time"}},
+          {},
+          {}};
+  bool any_time = false;
+  for (const AlgorithmTotals& one : totals) {
+    any_time = any_time || one.time_ratio;
+    t.rows.push_back({printable(one.algorithm), text::integer(one.matched), text::integer(one.equal),
+                      bytes(one.hbm.was), bytes(one.hbm.is), sum_change(one.hbm), bytes(one.sm_l2.was),
+                      bytes(one.sm_l2.is), sum_change(one.sm_l2),
+                      one.time_ratio ? fmt::format("x {:.3f}", *one.time_ratio) : "-"});
+  }
+  t.notes.emplace_back(std::string("HBM simulated, SM-L2 by closed form, summed where both know them") +
+                       (any_time ? "; time: geometric mean of the measured medians' ratios." : "."));
+  out.push_back(std::move(t));
 }
 
 /// A plan's members as words: "block_q 64, block_kv 227". It is JSON, whose marks tell a reader nothing.
@@ -142,7 +173,7 @@ void append_unmatched(Document& out, std::string title, const std::vector<std::s
     }
     const ResultEntry& e = set.entries[i];
     t.rows.push_back(
-        {harmless(e.algorithm.name), harmless(plan_words(e.algorithm.plan)), entry_title(e), short_place(e.where)});
+        {printable(e.algorithm.name), printable(plan_words(e.algorithm.plan)), entry_title(e), short_place(e.where)});
   }
   out.push_back(std::move(t));
 }
@@ -166,25 +197,49 @@ nlohmann::ordered_json result_entry_json(const ResultEntry& e) {
 
 constexpr std::array<std::string_view, 4> kMeasureNames{"bytes", "flop", "predicted_time", "measured_time"};
 
+/// CSV is read in terminals, too.
+std::string csv_text(std::string_view text) {
+  return csv_field(printable(text));
+}
+
 std::string csv_entry(const ResultEntry& e) {
   const AttentionShape& s = e.shape;
   const auto edge = [](const std::optional<std::int64_t>& n) { return n ? fmt::format("{}", *n) : std::string(); };
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(e.gpu), csv_field(e.pass), s.batch,
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_text(e.gpu), csv_text(e.pass), s.batch,
                      s.num_heads, s.num_kv_heads, s.seqlen_q, s.seqlen_kv, s.head_dim, s.head_dim_v, info(s.dtype).name,
                      s.mask.kind(), edge(s.mask.window_left), edge(s.mask.window_right), name(s.mask.alignment),
-                     csv_field(e.algorithm.name), csv_field(e.algorithm.plan));
+                     csv_text(e.algorithm.name), csv_text(e.algorithm.plan));
+}
+
+nlohmann::ordered_json totals_json(const ComparisonReport& r) {
+  using Json = nlohmann::ordered_json;
+  const auto sum = [](const AlgorithmTotals::Sum& of) {
+    return Json{{"was", of.was ? Json(*of.was) : Json(nullptr)}, {"is", of.is ? Json(*of.is) : Json(nullptr)}};
+  };
+  Json all = Json::array();
+  for (const AlgorithmTotals& one : totals_by_algorithm(r.first, r.second, r.differences)) {
+    all.push_back({{"algorithm", one.algorithm},
+                   {"matched", one.matched},
+                   {"equal", one.equal},
+                   {"hbm_bytes", sum(one.hbm)},
+                   {"sm_l2_bytes", sum(one.sm_l2)},
+                   {"times", one.times},
+                   {"time_ratio", one.time_ratio ? Json(*one.time_ratio) : Json(nullptr)}});
+  }
+  return all;
 }
 
 }  // namespace
 
 Document compare_document(const ComparisonReport& r) {
   Document out;
-  out.push_back(Paragraph{
-      fmt::format("hbmscope {}   {} against {}", hbmscope_version(), harmless(r.first_name), harmless(r.second_name))});
+  out.push_back(Paragraph{fmt::format("hbmscope {}   {} against {}", hbmscope_version(), printable(r.first_name),
+                                      printable(r.second_name))});
   out.push_back(Paragraph{answer_words(r), true});
+  append_totals(out, r);
   append_differences(out, r);
-  append_unmatched(out, fmt::format("Missing in {}", harmless(r.second_name)), r.differences.missing, r.first);
-  append_unmatched(out, fmt::format("Only in {}", harmless(r.second_name)), r.differences.added, r.second);
+  append_unmatched(out, fmt::format("Missing in {}", printable(r.second_name)), r.differences.missing, r.first);
+  append_unmatched(out, fmt::format("Only in {}", printable(r.second_name)), r.differences.added, r.second);
   const ResultDifferences& d = r.differences;
   const ComparisonLimits& limits = r.limits;
   std::string how =
@@ -205,10 +260,10 @@ Document compare_document(const ComparisonReport& r) {
   out.push_back(Labelled{"Limits", how});
   if (r.first.failed + r.second.failed > 0)
     out.push_back(Labelled{"Failed", fmt::format("{} rows of {} and {} of {} say that they failed.", r.first.failed,
-                                                 harmless(r.first_name), r.second.failed, harmless(r.second_name))});
+                                                 printable(r.first_name), r.second.failed, printable(r.second_name))});
   if (!r.passed_over.empty()) {
     std::string files;
-    for (const std::string& file : r.passed_over) files += (files.empty() ? "" : ", ") + harmless(file);
+    for (const std::string& file : r.passed_over) files += (files.empty() ? "" : ", ") + printable(file);
     out.push_back(Labelled{"No results", files + "."});
   }
   return out;
@@ -253,6 +308,7 @@ nlohmann::ordered_json compare_to_json(const ComparisonReport& r, const std::vec
           {"equal", d.equal},
           {"times_tested", d.times_tested},
           {"times_by_median", d.times_by_median},
+          {"totals", totals_json(r)},
           {"differences", differences},
           {"missing", missing},
           {"added", added},
@@ -273,16 +329,16 @@ std::string compare_to_csv(const ComparisonReport& r) {
     const ResultEntry& e = r.first.entries[d.first];
     out +=
         fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_entry(e), kMeasureNames[static_cast<std::size_t>(d.measure)],
-                    csv_field(d.of), name(d.verdict), cell(d.was), cell(d.is), real(d.relative), real(d.p),
-                    csv_field(e.where), csv_field(r.second.entries[d.second].where));
+                    csv_text(d.of), name(d.verdict), cell(d.was), cell(d.is), real(d.relative), real(d.p),
+                    csv_text(e.where), csv_text(r.second.entries[d.second].where));
   }
   for (const std::size_t i : r.differences.missing) {
     const ResultEntry& e = r.first.entries[i];
-    out += fmt::format("{},,,missing,,,,,{},\n", csv_entry(e), csv_field(e.where));
+    out += fmt::format("{},,,missing,,,,,{},\n", csv_entry(e), csv_text(e.where));
   }
   for (const std::size_t i : r.differences.added) {
     const ResultEntry& e = r.second.entries[i];
-    out += fmt::format("{},,,added,,,,,,{}\n", csv_entry(e), csv_field(e.where));
+    out += fmt::format("{},,,added,,,,,,{}\n", csv_entry(e), csv_text(e.where));
   }
   return out;
 }

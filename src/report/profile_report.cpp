@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/printable.hpp"
 #include "core/version.hpp"
 #include "report/format.hpp"
 #include "report/profile_words.hpp"

@@ -2,22 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "core/printable.hpp"
 #include "report/format.hpp"
 
 namespace hbmscope {
-
-std::string printable(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out += fmt::format("\\x{:02x}", byte);
-    }
-  }
-  return out;
-}
 
 std::string short_kernel_name(std::string_view name) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)";

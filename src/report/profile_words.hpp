@@ -6,9 +6,6 @@
 
 namespace hbmscope {
 
-/// A name from outside, which must not steer a terminal: control characters as \xNN.
-std::string printable(std::string_view name);
-
 /// "flash_fwd_kernel" of "void flash_fwd_kernel<Traits<128, 64>, 0>(Params)": without what it returns, where it lives,
 /// and what it takes.
 std::string short_kernel_name(std::string_view name);
