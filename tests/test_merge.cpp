@@ -1,9 +1,11 @@
 // Shards put together: complete, of one sweep, one version and one GPU, and the bytes of the whole.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/csv.hpp"
 #include "sweep_checks.hpp"
 
 using namespace hbmscope::testing;
@@ -54,6 +56,91 @@ TEST_CASE("shards in any order, and a row twice, give the bytes of the sweep tha
   CHECK(outcome.out.empty());
   CHECK(outcome.err.empty());
   CHECK(text_of_file(to) == s.all);
+}
+
+TEST_CASE("standard input is a file of rows like others, once") {
+  const Shards s;
+  Call made;
+  made.arguments = {"merge", s.paths[0], "-", s.paths[2]};
+  made.input = s.parts[1];
+  CHECK(run_program(made).out == s.all);
+  made.arguments = {"merge", "-"};
+  made.input = s.all;
+  CHECK(run_program(made).out == s.all);
+  made.input = "no row\n";
+  check_complaint(run_program(made), 3, "standard input: line 1");
+  made.input = s.all.substr(0, s.all.size() - 5);
+  check_complaint(run_program(made), 3, "standard input: its last line, 22, is torn");
+  made.input.clear();
+  check_complaint(run_program(made), 3, "standard input: holds no row");
+  made.arguments = {"merge", "-", "-"};
+  made.input = s.all;
+  check_complaint(run_program(made), 2, "standard input is named twice");
+}
+
+TEST_CASE("--csv has a line an algorithm, boundary and witness of every point") {
+  const TemporaryFolder folder;
+  const std::string rows = folder.file("rows.jsonl"), csv = folder.file("rows.csv"), again = folder.file("again.csv");
+  const std::string options = "sweep --seqlen 256,512 --block-q 64,100000 --algorithm naive,flash_v2 --engine sim -o ";
+  const Outcome swept = run_program(words((options + rows + " --csv " + csv).c_str()));
+  CHECK(swept.code == 5);  // no tile has as many rows
+  const std::vector<nlohmann::json> points = parsed_rows(text_of_file(rows));
+  REQUIRE(points.size() == 4);
+  const std::string text = text_of_file(csv);
+  hbmscope::CsvReader reader(text, "rows.csv");
+  const std::vector<std::string> head = reader.next().fields;
+  const auto column = [&](const char* name) {
+    const auto found = std::find(head.begin(), head.end(), name);
+    REQUIRE(found != head.end());
+    return static_cast<std::size_t>(found - head.begin());
+  };
+  std::size_t failed = 0;
+  for (const nlohmann::json& point : points) {
+    const auto check_point = [&](const std::vector<std::string>& fields) {
+      REQUIRE(fields.size() == head.size());
+      CHECK(fields[column("index")] == point["sweep"]["index"].dump());
+      CHECK(fields[column("key")] == point["sweep"]["key"]);
+      CHECK(fields[column("status")] == point["sweep"]["status"]);
+      CHECK(fields[column("axis_seqlen")] == point["sweep"]["axes"]["seqlen"].dump());
+      CHECK(fields[column("axis_block_q")] == point["sweep"]["axes"]["block_q"].dump());
+    };
+    if (point["sweep"]["status"] == "failed") {
+      const std::vector<std::string> fields = reader.next().fields;
+      check_point(fields);
+      CHECK(fields[column("reason")] == point["sweep"]["reason"]);
+      CHECK(fields[column("total_bytes")].empty());
+      ++failed;
+      continue;
+    }
+    for (const nlohmann::json& a : point["algorithms"]) {
+      for (const nlohmann::json& entry : a["traffic"]) {
+        const std::vector<std::string> fields = reader.next().fields;
+        check_point(fields);
+        CHECK(fields[column("seqlen_kv")] == point["shape"]["seqlen_kv"].dump());
+        CHECK(fields[column("algorithm")] == a["name"]);
+        CHECK(fields[column("boundary")] == entry["boundary"]);
+        CHECK(fields[column("provenance")] == entry["provenance"]);
+        CHECK(nlohmann::json::parse(fields[column("entry_plan")]) == entry["plan"]);
+        CHECK(fields[column("read_bytes")] == entry["read_bytes"].dump());
+        CHECK(fields[column("write_bytes")] == entry["write_bytes"].dump());
+        CHECK(fields[column("total_bytes")] == entry["total_bytes"].dump());
+        CHECK(std::stod(fields[column("predicted_s")]) == a["time"]["predicted_s"].get<double>());
+      }
+    }
+  }
+  CHECK(reader.at_end());
+  CHECK(failed == 2);
+  // What merge makes of the rows is the same, and a resumed sweep's are whole.
+  CHECK(run_program({"merge", rows, "-o", folder.file("all.jsonl"), "--csv", again}).code == 0);
+  CHECK(text_of_file(again) == text);
+  fs::resize_file(rows, fs::file_size(rows) - 100);
+  CHECK(run_program(words((options + rows + " --resume --csv -").c_str())).out == text);
+  check_complaint(run_program(words("sweep --seqlen 1,2 --csv -")), 2, "--csv: is made of the rows in a file", "-o");
+  check_complaint(run_program({"sweep", "--seqlen", "1,2", "-o", csv + "x", "--csv", csv + "x"}), 2,
+                  "is the file of the rows");
+  check_complaint(run_program({"merge", rows, "--csv", csv}), 2, "--csv: is made of the rows in a file");
+  check_complaint(run_program({"merge", rows, "-o", folder.file("b.jsonl"), "--csv", rows}), 2,
+                  "is read by this command");
 }
 
 TEST_CASE("points that are missing are told, and nothing is written") {

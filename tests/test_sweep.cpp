@@ -235,6 +235,8 @@ TEST_CASE("what no point could take is an error of the command line, before anyt
 TEST_CASE("--max-points is a cap that can be raised, and --dry-run computes nothing") {
   check_complaint(run_program(words("sweep --seqlen 1:11:1 --max-points 10")), 2, "--seqlen: has more than 10 values");
   check_complaint(run_program(words("sweep --seqlen 1,2 --heads 1:6:1 --max-points 10")), 2, "12 points");
+  check_complaint(run_program(words("sweep --seqlen 1,2 --max-points 0")), 2,
+                  "--max-points: must be at least 1, got 0");
   const Outcome outcome = run_program(
       words("sweep --seqlen 1:2000:1 --head-dim 1:1000:1 --causal --max-points 3000000 --shard 2/4 --dry-run"));
   CHECK(outcome.code == 0);

@@ -221,7 +221,8 @@ TEST_CASE("what a trace cannot do is said clearly") {
   check_complaint(run_program({"trace", "--jsonl", folder.file("no/such/file")}), 1, "No such file");
   check_complaint(run_program(words("trace --engine sim")), 2, "--engine");
   check_complaint(run_program(words("trace --kv-splits 2")), 2, "--kv-splits");
-  check_complaint(run_program(words("trace --max-events 0")), 2, "--max-events");
+  check_complaint(run_program(words("trace --max-events 0")), 2, "--max-events: must be at least 1, got 0",
+                  "from 1 on");
   const std::string gpu =
       folder.write("gpu.json", text_of_file(std::string(HBMSCOPE_SOURCE_DIR) + "/scenarios/gpu/a100_sxm_80gb.json"));
   check_complaint(run_program({"trace", "--gpu", gpu, "--chrome", gpu}), 2, "is read by this command");

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/row_output.hpp"
+#include "cli/rows_csv_file.hpp"
 #include "cli/sweep_points.hpp"
 #include "cli/targets.hpp"
 #include "cli/typed_options.hpp"
@@ -29,7 +31,7 @@ namespace {
 
 struct SweepCommandOptions {
   SweepOptions sweep;
-  std::string output = "-", shard;
+  std::string output = "-", shard, csv;
   std::optional<std::int64_t> jobs;
   bool resume = false, dry_run = false;
 };
@@ -167,6 +169,19 @@ void show_plan(const SweepPoints& points, const Shard& shard, std::int64_t mine)
   write_stdout(out);
 }
 
+/// Rows are read back from their file, so that those that were there before are in it.
+void check_csv(const std::string& csv, const std::string& rows, std::vector<std::string> inputs) {
+  if (csv.empty()) return;
+  std::error_code ignored;
+  if (rows == "-" || (std::filesystem::exists(rows, ignored) && !std::filesystem::is_regular_file(rows, ignored)))
+    throw Error(ErrorKind::usage, "--csv: is made of the rows in a file", "name it with -o FILE");
+  inputs.push_back(rows);
+  if (csv != "-" && is_same_file(csv, rows))
+    throw Error(ErrorKind::usage, "--csv " + csv + ": is the file of the rows", "give each a file of its own");
+  refuse_inputs(csv, inputs);
+  check_result_path(csv);
+}
+
 void execute(const CLI::App& command, const SweepCommandOptions& o) {
   const SweepPoints points(command, o.sweep);
   const ChosenShard chosen = choose_shard(o.shard);
@@ -178,6 +193,7 @@ void execute(const CLI::App& command, const SweepCommandOptions& o) {
   if (o.resume && path == "-")
     throw Error(ErrorKind::usage, "--resume goes on with a file of rows", "name it with -o FILE");
   refuse_inputs(path, points.gpu_files());
+  check_csv(o.csv, path, points.gpu_files());
 
   RowOutput output(path, o.resume);
   RowsThere done;
@@ -204,6 +220,7 @@ void execute(const CLI::App& command, const SweepCommandOptions& o) {
         throw Error(ErrorKind::output, rows.broken, "its row says so; --resume goes on with the next point");
     });
   }
+  if (!o.csv.empty()) write_rows_as_csv(path, o.csv);
   if (failed == 0) return;
   throw Error(ErrorKind::check, text::integer(failed) + " of " + text::integer(mine) + " points failed",
               "their rows have \"status\":\"failed\" and a reason; all others are whole");
@@ -222,13 +239,17 @@ void add_sweep(CLI::App& app, const Invocation&) {
       ->capture_default_str()
       ->group(group);
   c->add_flag("--resume", options->resume, "Go on behind the rows that -o FILE holds")->group(group);
+  c->add_option("--csv", options->csv, "When all points are there, write the rows as CSV to FILE or - as well")
+      ->type_name("FILE|-")
+      ->group(group);
   c->add_option("--shard", options->shard,
                 "Compute part I of N alone, or the part of this task of a Slurm array or step")
       ->type_name("I/N|auto")
       ->group(group);
   add_count(*c, "--jobs", options->jobs, "Points computed at a time (default: as many as there are cores)")
       ->group(group);
-  add_count(*c, "--max-points", options->sweep.max_points, "The most points that a sweep may have (default 1000000)")
+  add_positive_count(*c, "--max-points", options->sweep.max_points,
+                     "The most points that a sweep may have (default 1000000)")
       ->group(group);
   c->add_flag("--full", options->sweep.full, "Rows with all that `hbmscope run --json` gives")->group(group);
   c->add_flag("--dry-run", options->dry_run, "Say how many points there are, and which come first")->group(group);

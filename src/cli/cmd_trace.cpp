@@ -84,7 +84,8 @@ void add_trace(CLI::App& app, const Invocation& invocation) {
                 "Write a page that shows the tiles move, of the shape scaled down to a few of them, to FILE or -")
       ->type_name("FILE|-")
       ->group(output);
-  add_count(*c, "--max-events", options->max_events, "Refuse a schedule of more tile requests (default 1000000)")
+  add_positive_count(*c, "--max-events", options->max_events,
+                     "Refuse a schedule of more tile requests (default 1000000)")
       ->group(output);
   c->footer(
       "One algorithm unless --algorithm names more: the fused one of the pass. --html shows all of them.\n"

@@ -59,6 +59,10 @@ std::string fingerprint_of(const GpuSpec& gpu) {
   add(gpu.hbm_bandwidth.value);
   add(gpu.launch_overhead.value);
   for (const auto& peak : gpu.peak) add(peak ? peak->value : 0);
+  for (const GpuRoof& roof : gpu.measured_roofs) {
+    print.add(roof.name);
+    add(roof.rate);
+  }
   return print.hex();
 }
 

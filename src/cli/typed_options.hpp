@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/parse.hpp"
 #include "core/split_list.hpp"
 
@@ -33,6 +34,17 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, Target& targe
   return add_parsed(
       command, name, target,
       [least](std::string_view text, std::string_view option) { return parse_count(text, option, least); }, help, "N");
+}
+/// A count of which 0 makes no sense.
+template <class Target>
+CLI::Option* add_positive_count(CLI::App& command, const std::string& name, Target& target, const std::string& help) {
+  const auto parse = [](std::string_view text, std::string_view option) {
+    const std::int64_t count = parse_count(text, option);
+    if (count > 0) return count;
+    throw Error(ErrorKind::usage, std::string(option) + ": must be at least 1, got " + std::string(text),
+                "write a whole number from 1 on");
+  };
+  return add_parsed(command, name, target, parse, help, "N");
 }
 template <class Target>
 CLI::Option* add_real(CLI::App& command, const std::string& name, Target& target, const std::string& help) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <optional>
 #include <system_error>
 
@@ -20,6 +21,34 @@ namespace {
 
 [[noreturn]] void fail(const std::string& place, const std::string& what, const std::string& hint) {
   throw Error(ErrorKind::data, place + ": " + what, hint);
+}
+
+/// A file without a name that holds what standard input has: rows are looked at twice.
+int copy_of_standard_input() {
+  std::FILE* const copy = std::tmpfile();
+  const int descriptor = copy == nullptr ? -1 : ::dup(::fileno(copy));
+  const auto stop = [&](const char* what) {
+    const int code = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    if (copy != nullptr) std::fclose(copy);
+    throw Error(ErrorKind::data, "standard input: " + std::string(what) + ": " + std::generic_category().message(code),
+                "write the rows to a file and name that");
+  };
+  if (descriptor < 0) stop("cannot be kept in a temporary file");
+  std::string piece(std::size_t{1} << 18, '\0');
+  while (true) {
+    const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) stop("cannot be read");
+    if (count == 0) break;
+    for (ssize_t done = 0; done < count;) {
+      const ssize_t written = ::write(descriptor, piece.data() + done, static_cast<std::size_t>(count - done));
+      if (written < 0 && errno != EINTR) stop("cannot be kept in a temporary file");
+      if (written > 0) done += written;
+    }
+  }
+  std::fclose(copy);
+  return descriptor;
 }
 
 std::string or_none(const std::string& name) {
@@ -46,11 +75,13 @@ Merge::Merge(const std::vector<std::string>& paths, MergeOptions options) {
   try {
     Common common;
     for (const std::string& path : paths) {
-      files_.push_back({path, open_input(path, Pipes::refused)});
+      const bool standard_input = path == "-";
+      files_.push_back({standard_input ? "standard input" : path,
+                        standard_input ? copy_of_standard_input() : open_input(path, Pipes::refused)});
       read(static_cast<std::uint32_t>(files_.size() - 1), common, options);
     }
     if (!common.first)
-      fail(paths.front(), paths.size() == 1 ? "holds no row" : "no file holds a row",
+      fail(files_.front().path, paths.size() == 1 ? "holds no row" : "no file holds a row",
            "give what `hbmscope sweep` wrote");
     put_in_order(common.first->points);
   } catch (...) {
