@@ -309,6 +309,7 @@ TEST_CASE("what cannot be read or written is told before anything is written") {
   };
   check_complaint(plot({rows}), 2, "-o is missing");
   check_complaint(plot({"-o", out}), 2, "needs a file of results", "run --json");
+  check_complaint(plot({"-", "-", "-o", out}), 2, "standard input is named twice", "name - once");
   check_complaint(plot({rows, "-o", folder.file("page.pdf")}), 2, "tells no format by its end",
                   ".html, .svg or .vl.json");
   check_complaint(plot({rows, "-o", "-"}), 2, "standard output", "--format");
@@ -365,6 +366,28 @@ TEST_CASE("numbers at the end of their range leave no infinity and no page half 
   CHECK(has(picture_of(heads.dump(), {}, "html"), "</b>: a count of this shape does not fit 64 bits</li>"));
 }
 
+TEST_CASE("a page opens on the largest shape, and every result's step can be picked") {
+  std::vector<json> runs = forward_runs();
+  runs.resize(7);
+  const std::string html = picture_of(lines(runs), {}, "html");
+  std::size_t largest = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i]["shape"]["seqlen_q"] > runs[largest]["shape"]["seqlen_q"]) largest = i;
+  }
+  REQUIRE(largest > 0);
+  for (const std::string picture : {"traffic", "amdahl"}) {
+    CAPTURE(picture);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::string id = picture + "-" + std::to_string(i);
+      CHECK(has(html, "<option value=\"" + id + "\"" + (i == largest ? " selected" : "") + ">seqlen "));
+      CHECK(has(html, "<figure id=\"" + id + "\"" + (i == largest ? "" : " hidden") + ">"));
+    }
+    CHECK_FALSE(has(html, "id=\"" + picture + "-" + std::to_string(runs.size()) + "\""));
+  }
+  // Rows of a sweep know no speed-up: the curves alone, once.
+  CHECK_FALSE(has(picture_of(lines({row_of(512, 1000), row_of(1024, 2000)}), {}, "html"), "amdahl-1"));
+}
+
 TEST_CASE("the errors of elements are a histogram, the algorithms side by side") {
   const json run = json::parse(run_program(words("run --seqlen 300 --engine cpu --json -")).out);
   const json spec = spec_of(run.dump(), {"--picture", "error"});
@@ -393,7 +416,7 @@ TEST_CASE("the errors of elements are a histogram, the algorithms side by side")
   json other = run;
   other["shape"]["seqlen_q"] = other["shape"]["seqlen_kv"] = 301;
   const std::string html = picture_of(lines({run, other}), {}, "html");
-  CHECK(has(html, "<option value=\"error-0\">all results, their largest errors</option>"));
+  CHECK(has(html, "<option value=\"error-0\" selected>all results, their largest errors</option>"));
   CHECK(has(html, "<option value=\"error-2\">seqlen 301</option>"));
   // A result that was saved without them.
   for (json& a : other["algorithms"]) a["exactness"].erase("errors");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -117,6 +118,9 @@ void execute(const PlotOptions& o) {
   if (o.inputs.empty())
     throw Error(ErrorKind::usage, "plot needs a file of results",
                 "hbmscope run --json - | hbmscope plot - -o page.html");
+  if (std::count(o.inputs.begin(), o.inputs.end(), "-") > 1)
+    throw Error(ErrorKind::usage, "standard input is named twice, and can be read once",
+                "name - once; -o - writes to standard output");
   const std::string_view format = format_of(o);
   if (!o.picture.empty()) (void)plot::picture(o.picture);
   if (!o.picture.empty() && format == "html")

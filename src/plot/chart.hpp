@@ -93,6 +93,7 @@ enum class Kind : std::uint8_t { bars, lines, histogram };
 struct Chart {
   std::string picture;                ///< its name in the table of pictures
   std::string variant;                ///< which of several charts of one picture: "d 64, causal"; may be empty
+  double size = 0;                    ///< queries times keys of its largest result: a page opens on the largest
   std::string question;               ///< what it answers
   std::string boundary;               ///< between which levels of memory the bytes pass
   std::vector<std::string> commands;  ///< that made the data

@@ -88,21 +88,25 @@ std::string figure(const Chart& chart, const std::string& id, bool hidden) {
   return out + "</figcaption>\n" + table_of(chart) + "</figure>\n";
 }
 
-/// Charts of one picture, of which one is shown.
+/// Charts of one picture, of which one is shown: the first of the largest shape.
 std::string section(const Picture& picture, const Drawn& drawn) {
+  const auto smaller = [](const Chart& a, const Chart& b) { return a.size < b.size; };
+  const auto shown = static_cast<std::size_t>(std::max_element(drawn.charts.begin(), drawn.charts.end(), smaller) -
+                                              drawn.charts.begin());
   std::string out = fmt::format("<section id=\"{}\" aria-labelledby=\"{}-h\">\n<h2 id=\"{}-h\">{}</h2>\n", picture.name,
                                 picture.name, picture.name, escaped(picture.question));
   if (drawn.charts.size() > 1) {
     out += fmt::format("<p class=\"pick\"><label for=\"{}-pick\">Of</label> <select id=\"{}-pick\">", picture.name,
                        picture.name);
     for (std::size_t i = 0; i < drawn.charts.size(); ++i)
-      out += fmt::format("<option value=\"{}-{}\">{}</option>", picture.name, i, escaped(drawn.charts[i].variant));
+      out += fmt::format("<option value=\"{}-{}\"{}>{}</option>", picture.name, i, i == shown ? " selected" : "",
+                         escaped(drawn.charts[i].variant));
     out += "</select></p>\n";
   } else if (!drawn.charts[0].variant.empty()) {
     out += "<p class=\"pick\">Of " + escaped(drawn.charts[0].variant) + "</p>\n";
   }
   for (std::size_t i = 0; i < drawn.charts.size(); ++i)
-    out += figure(drawn.charts[i], fmt::format("{}-{}", picture.name, i), i > 0);
+    out += figure(drawn.charts[i], fmt::format("{}-{}", picture.name, i), i != shown);
   return out + "</section>\n";
 }
 

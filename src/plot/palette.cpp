@@ -18,7 +18,7 @@ constexpr std::array<std::pair<std::string_view, int>, 8> kAlgorithms{{{"naive",
 /// Neighbours in a bar differ; a gradient has its tensor's colour.
 constexpr std::array<std::pair<std::string_view, int>, 27> kTensors{
     {{"Q", 2},    {"K", 6},      {"V", 3},     {"O", 1},  {"Kx", 5},    {"Vx", 4},   {"S", 0},
-     {"P", 4},    {"Pd", 5},     {"dmask", 7}, {"l", 7},  {"m", 8},     {"LSE", 7},  {"Otmp", 5},
+     {"P", 4},    {"Pd", 5},     {"dmask", 7}, {"l", 7},  {"m", 8},     {"LSE", 9},  {"Otmp", 5},
      {"Oacc", 5}, {"LSEacc", 8}, {"dO", 1},    {"dQ", 2}, {"dK", 6},    {"dV", 3},   {"dKx", 5},
      {"dVx", 4},  {"dP", 4},     {"dS", 0},    {"D", 7},  {"dQtmp", 5}, {"dQacc", 5}}};
 

@@ -32,12 +32,16 @@ Series curve(double share, double most, int index, Line line) {
   return series;
 }
 
-}  // namespace
+/// Has the result anything of its own to show: a speed-up, or attention's share?
+bool has_own(const Result& r) {
+  const auto known = [](const ResultComparison& c) { return c.speedup_predicted || c.speedup_measured; };
+  return r.amdahl.attention_share || std::any_of(r.comparisons.begin(), r.comparisons.end(), known);
+}
 
-Drawn draw_amdahl(const PlotData& data) {
-  const Result& r = data.results()[0];
-  Chart chart = new_chart("amdahl", data, {0});
-  chart.variant = data.label(0, data.varying());
+Chart amdahl_chart(const PlotData& data, std::size_t result) {
+  const Result& r = data.results()[result];
+  Chart chart = new_chart("amdahl", data, {result});
+  chart.variant = data.label(result, data.varying());
   chart.boundary = "none: times";
   chart.x = {"speed-up of attention alone", Unit::plain, true};
   chart.y = {"speed-up of the whole step", Unit::plain, true};
@@ -78,7 +82,20 @@ Drawn draw_amdahl(const PlotData& data) {
     chart.notes.emplace_back("No speed-up is marked: the result compares no two algorithms in time.");
   chart.notes.emplace_back("Amdahl: 1 / (1 - p + p / s) for a share p and a speed-up s.");
   chart.table = table_of_series(chart);
-  return {{std::move(chart)}, ""};
+  return chart;
+}
+
+}  // namespace
+
+Drawn draw_amdahl(const PlotData& data) {
+  Drawn drawn;
+  for (std::size_t i = 0; i < data.results().size() && drawn.charts.size() < kMostCharts; ++i) {
+    if (has_own(data.results()[i])) drawn.charts.push_back(amdahl_chart(data, i));
+  }
+  if (!drawn.charts.empty()) return drawn;
+  drawn.charts.push_back(amdahl_chart(data, 0));  // the curves alone, which are the same for all
+  drawn.charts.back().variant.clear();
+  return drawn;
 }
 
 }  // namespace hbmscope::plot

@@ -116,6 +116,10 @@ Chart new_chart(std::string_view name, const PlotData& data, const std::vector<s
   chart.picture = name;
   chart.question = picture(name).question;
   chart.commands = commands_of(data, results);
+  for (const std::size_t i : results) {
+    const AttentionShape& shape = *data.results()[i].shape;
+    chart.size = std::max(chart.size, static_cast<double>(shape.seqlen_q) * static_cast<double>(shape.seqlen_kv));
+  }
   chart.notes = data.notes();
   return chart;
 }

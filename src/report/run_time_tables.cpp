@@ -112,10 +112,12 @@ void append_time_table(Document& out, const RunResult& r, const RunView& view) {
     if (!a.measured) not_measured = a.measured.reason;
     if (a.measured && !a.measured->time) not_measured = a.measured->time.reason;
   }
-  if (!not_measured.empty() || !reason.empty()) {
-    t.notes.push_back(fmt::format("{}{}", not_measured.empty() ? "" : "measured: " + not_measured + ".",
-                                  reason.empty() ? "" : " predicted: " + reason + "."));
-  }
+  const std::string caveat = view.explain ? "" : "datasheet rates, a lower bound";
+  const std::string& of_predicted = reason.empty() ? caveat : reason;
+  const std::string measured = not_measured.empty() ? "" : "measured: " + not_measured + ".",
+                    predicted = of_predicted.empty() ? "" : "predicted: " + of_predicted + ".";
+  if (!measured.empty() || !predicted.empty())
+    t.notes.push_back(measured + (measured.empty() || predicted.empty() ? "" : " ") + predicted);
   if (view.explain) explain_times(t, r);
   out.push_back(std::move(t));
 }

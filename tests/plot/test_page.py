@@ -88,15 +88,20 @@ def forward(page, path):
 
 
 def keyboard(page, runs, groups):
-    """Tab reaches the first chart; arrows go along a bar and on to the next; values are those of the result."""
+    """Tab reaches the first chart, of the largest shape; arrows go along a bar and on to the next; values are those of the
+    result."""
+    lengths = [run["shape"]["seqlen_q"] for run in runs]
+    opened = lengths.index(max(lengths))
+    equal("what is shown", page.run("[...document.querySelectorAll('#traffic figure')].filter((f) => !f.hidden).map((f) => f.id)"),
+          [f"traffic-{opened}"])
     for _ in range(40):
         page.key("Tab")
         if page.run("document.activeElement.className") == "chart":
             break
-    equal("the chart in focus", page.run("document.activeElement.closest('figure').id"), "traffic-0")
+    equal("the chart in focus", page.run("document.activeElement.closest('figure').id"), f"traffic-{opened}")
     check("its focus is seen", page.run("getComputedStyle(document.activeElement).outlineStyle") == "solid")
-    readout = "document.querySelector('#traffic-0 .readout').textContent"
-    first = entry(runs[0]["algorithms"][0], "compulsory", "formula")["tensors"]
+    readout = f"document.querySelector('#traffic-{opened} .readout').textContent"
+    first = entry(runs[opened]["algorithms"][0], "compulsory", "formula")["tensors"]
     page.key("ArrowRight")
     equal("the first mark", page.run(readout), f"naive, compulsory: Q: {first['Q']['read_bytes']:,} B")
     page.key("ArrowRight")
@@ -105,9 +110,9 @@ def keyboard(page, runs, groups):
     equal("the last mark", page.run(readout), f"naive, compulsory: O: {first['O']['write_bytes']:,} B")
     page.key("Home")
     page.key("ArrowDown")
-    hbm = entry(runs[0]["algorithms"][0], "l2_hbm", "simulated")["tensors"]["Q"]
+    hbm = entry(runs[opened]["algorithms"][0], "l2_hbm", "simulated")["tensors"]["Q"]
     equal("the bar below", page.run(readout), f"naive, HBM, predicted: Q: {hbm['read_bytes'] + hbm['write_bytes']:,} B")
-    check("the cursor is seen", page.run("getComputedStyle(document.querySelector('#traffic-0 .cursor')).display") != "none")
+    check("the cursor is seen", page.run(f"getComputedStyle(document.querySelector('#traffic-{opened} .cursor')).display") != "none")
     page.key("Escape")
     equal("nothing after Escape", page.run(readout), "")
 
@@ -120,7 +125,12 @@ def keyboard(page, runs, groups):
           f"naive at HBM: {int(value):,} B at 1,024")
 
 
+def pick(page, picture, index):
+    page.run(f"(() => {{ const s = document.getElementById('{picture}-pick'); s.selectedIndex = {index}; s.dispatchEvent(new Event('change')); }})()")
+
+
 def pointer_and_controls(page):
+    pick(page, "traffic", 0)
     page.run("document.querySelector('#traffic').scrollIntoView()")
     box = page.run("""(() => { const b = document.querySelector('#traffic-0 rect.mark[data-name$=": S"]').getBoundingClientRect();
                       return [b.x + b.width / 2, b.y + b.height / 2]; })()""")
@@ -137,7 +147,7 @@ def pointer_and_controls(page):
     page.run("document.querySelector('#traffic-0 .toggles [aria-pressed=false]').click()")
     equal("and show again", page.run(shown), before)
 
-    page.run("""(() => { const s = document.getElementById('traffic-pick'); s.selectedIndex = 3; s.dispatchEvent(new Event('change')); })()""")
+    pick(page, "traffic", 3)
     equal("one result is shown", page.run("[...document.querySelectorAll('#traffic figure')].filter((f) => !f.hidden).map((f) => f.id)"), ["traffic-3"])
 
 
