@@ -138,6 +138,7 @@ TEST_CASE("--csv has a line an algorithm, boundary and witness of every point") 
   check_complaint(run_program(words("sweep --seqlen 1,2 --csv -")), 2, "--csv: is made of the rows in a file", "-o");
   check_complaint(run_program({"sweep", "--seqlen", "1,2", "-o", csv + "x", "--csv", csv + "x"}), 2,
                   "is the file of the rows");
+  check_complaint(run_program({"merge", rows, "-o", "/dev/null", "--csv", csv}), 2, "--csv: is made of the rows");
   check_complaint(run_program({"merge", rows, "--csv", csv}), 2, "--csv: is made of the rows in a file");
   check_complaint(run_program({"merge", rows, "-o", folder.file("b.jsonl"), "--csv", rows}), 2,
                   "is read by this command");

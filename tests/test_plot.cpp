@@ -388,6 +388,16 @@ TEST_CASE("a page opens on the largest shape, and every result's step can be pic
   CHECK_FALSE(has(picture_of(lines({row_of(512, 1000), row_of(1024, 2000)}), {}, "html"), "amdahl-1"));
 }
 
+TEST_CASE("what tells results apart has a name: the run of a scenario, or else a number") {
+  const std::string scenario = run_program(words("scenario run lesson-8k --json -")).out;
+  const std::string html = picture_of(scenario, {}, "html");
+  CHECK(has(html, "<option value=\"traffic-0\" selected>run q-outer</option>"));
+  CHECK(has(html, "<option value=\"traffic-1\">run kv-outer, as first released</option>"));
+  CHECK(has(picture_of(scenario, {"--picture", "traffic", "--where", "run=q-outer"}, "svg"), "Only results with run"));
+  const json row = row_of(512, 1000);
+  CHECK(has(picture_of(lines({row, row}), {}, "html"), "<option value=\"traffic-1\">result 2</option>"));
+}
+
 TEST_CASE("the errors of elements are a histogram, the algorithms side by side") {
   const json run = json::parse(run_program(words("run --seqlen 300 --engine cpu --json -")).out);
   const json spec = spec_of(run.dump(), {"--picture", "error"});

@@ -122,6 +122,9 @@ TEST_CASE("--roofs takes a probe of the same GPU, and refuses what is none") {
   check_complaint(refused(run), 3, "this is no probe of a GPU", "gpu probe --json");
   probe["roofs"][0]["rate"] = -1;
   check_complaint(refused(probe), 3, "/roofs/0/rate: must be larger than 0");
+  probe["roofs"][0]["rate"] = 9.15;
+  check_complaint(refused(probe), 3, "/roofs/0/rate: is implausible: 9.15");
+  check_complaint(run_program({"run", "--gpu", "h200", "--roofs", "-"}), 2, "does not read standard input");
   probe["roofs"][0] = {{"name", "l2_read"}, {"unit", "flop_per_s"}, {"rate", 1e12}};
   check_complaint(refused(probe), 3, "/roofs/0/unit: must be \"byte_per_s\"");
   probe["roofs"] = json::array();

@@ -46,7 +46,7 @@ bool may_hold_results(const std::string& path) {
 }
 
 /// The files that a name stands for: itself, or what a folder and its own hold of .json and .jsonl, by name.
-std::vector<std::string> files_of(const std::string& name) {
+std::vector<std::string> result_files_of(const std::string& name) {
   std::error_code error;
   if (name == "-" || !fs::is_directory(name, error)) return {name};
   std::vector<std::string> files;
@@ -66,7 +66,7 @@ std::vector<std::string> files_of(const std::string& name) {
 }
 
 ResultSet read_set(const std::string& name, std::vector<std::string>& passed_over) {
-  const std::vector<std::string> files = files_of(name);
+  const std::vector<std::string> files = result_files_of(name);
   const bool folder = files.size() != 1 || files.front() != name;
   ResultSet set;
   for (const std::string& file : files) {
@@ -134,7 +134,7 @@ void execute(const CompareOptions& o, const std::vector<std::string>& argv) {
   }
   std::vector<std::string> inputs;
   for (const std::string& side : {o.first, o.second}) {
-    const std::vector<std::string> files = files_of(side);
+    const std::vector<std::string> files = result_files_of(side);
     inputs.insert(inputs.end(), files.begin(), files.end());
   }
   check_targets(o.targets, inputs);

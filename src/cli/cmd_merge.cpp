@@ -29,14 +29,9 @@ void execute(const MergeCommandOptions& o) {
   const auto terminal = [](const std::string& path) { return path == "-" && ::isatty(STDIN_FILENO) == 1; };
   if (std::any_of(o.paths.begin(), o.paths.end(), terminal))
     say_error("waiting for rows on this terminal", "Ctrl-D ends them");
-  if (!o.csv.empty() && o.output == "-")
-    throw Error(ErrorKind::usage, "--csv: is made of the rows in a file", "name it with -o FILE");
-  if (!o.csv.empty() && o.csv != "-" && is_same_file(o.csv, o.output))
-    throw Error(ErrorKind::usage, "--csv " + o.csv + ": is the file of the rows", "give each a file of its own");
-  for (const std::string& path : {o.output, o.csv}) {
-    refuse_inputs(path, o.paths);
-    check_result_path(path);
-  }
+  refuse_inputs(o.output, o.paths);
+  check_result_path(o.output);
+  check_rows_csv(o.csv, o.output, o.paths);
   const Merge merge(o.paths, o.merge);
   ResultFile file(o.output);
   merge.write([&](std::string_view rows) { file.write(rows); });

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -169,19 +168,6 @@ void show_plan(const SweepPoints& points, const Shard& shard, std::int64_t mine)
   write_stdout(out);
 }
 
-/// Rows are read back from their file, so that those that were there before are in it.
-void check_csv(const std::string& csv, const std::string& rows, std::vector<std::string> inputs) {
-  if (csv.empty()) return;
-  std::error_code ignored;
-  if (rows == "-" || (std::filesystem::exists(rows, ignored) && !std::filesystem::is_regular_file(rows, ignored)))
-    throw Error(ErrorKind::usage, "--csv: is made of the rows in a file", "name it with -o FILE");
-  inputs.push_back(rows);
-  if (csv != "-" && is_same_file(csv, rows))
-    throw Error(ErrorKind::usage, "--csv " + csv + ": is the file of the rows", "give each a file of its own");
-  refuse_inputs(csv, inputs);
-  check_result_path(csv);
-}
-
 void execute(const CLI::App& command, const SweepCommandOptions& o) {
   const SweepPoints points(command, o.sweep);
   const ChosenShard chosen = choose_shard(o.shard);
@@ -193,7 +179,7 @@ void execute(const CLI::App& command, const SweepCommandOptions& o) {
   if (o.resume && path == "-")
     throw Error(ErrorKind::usage, "--resume goes on with a file of rows", "name it with -o FILE");
   refuse_inputs(path, points.gpu_files());
-  check_csv(o.csv, path, points.gpu_files());
+  check_rows_csv(o.csv, path, points.gpu_files());
 
   RowOutput output(path, o.resume);
   RowsThere done;

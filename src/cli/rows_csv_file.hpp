@@ -1,16 +1,14 @@
 #pragma once
 #include <string>
-
-#include "cli/output.hpp"
-#include "sweep/rows_csv.hpp"
+#include <vector>
 
 namespace hbmscope {
 
+/// Refuses --csv FILE where rows do not go to a file, from which they are read back so that those that were there
+/// before are in it, where it is that file or one of `inputs`, and where it cannot be written. An empty `csv` is none.
+void check_rows_csv(const std::string& csv, const std::string& rows, const std::vector<std::string>& inputs);
+
 /// The rows of a file as CSV: to a file, whole or not at all, or to standard output.
-inline void write_rows_as_csv(const std::string& rows, const std::string& csv) {
-  ResultFile file(csv);
-  rows_to_csv(rows, [&](std::string_view text) { file.write(text); });
-  file.finish();
-}
+void write_rows_as_csv(const std::string& rows, const std::string& csv);
 
 }  // namespace hbmscope

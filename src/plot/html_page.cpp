@@ -99,8 +99,9 @@ std::string section(const Picture& picture, const Drawn& drawn) {
     out += fmt::format("<p class=\"pick\"><label for=\"{}-pick\">Of</label> <select id=\"{}-pick\">", picture.name,
                        picture.name);
     for (std::size_t i = 0; i < drawn.charts.size(); ++i)
-      out += fmt::format("<option value=\"{}-{}\"{}>{}</option>", picture.name, i, i == shown ? " selected" : "",
-                         escaped(drawn.charts[i].variant));
+      out += fmt::format(
+          "<option value=\"{}-{}\"{}>{}</option>", picture.name, i, i == shown ? " selected" : "",
+          escaped(drawn.charts[i].variant.empty() ? fmt::format("result {}", i + 1) : drawn.charts[i].variant));
     out += "</select></p>\n";
   } else if (!drawn.charts[0].variant.empty()) {
     out += "<p class=\"pick\">Of " + escaped(drawn.charts[0].variant) + "</p>\n";

@@ -67,6 +67,7 @@ std::vector<Field> fields_of(const Result& r) {
   all.push_back({"pass", r.pass, std::nullopt});
   all.push_back({"gpu", r.gpu.name, std::nullopt});
   all.push_back({"order", order_text(r), std::nullopt});
+  if (!r.run.empty()) all.push_back({"run", r.run, std::nullopt});
   if (r.sweep) {
     for (const SweepPoint::Axis& axis : r.sweep->axes) {
       const std::string name = normalised(axis.name);
@@ -187,10 +188,10 @@ void PlotData::finish() {
   }
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
     if (i < values_.size() && !values_[i].empty()) continue;
-    throw Error(ErrorKind::usage, "--where: no result has a field " + in_quotes(conditions_[i].field),
-                "fields are seqlen, head_dim, batch, heads, heads_per_kv, dtype, mask, pass, gpu, order, file "
-                "and the axes of a "
-                "sweep");
+    throw Error(
+        ErrorKind::usage, "--where: no result has a field " + in_quotes(conditions_[i].field),
+        "fields are seqlen, head_dim, batch, heads, heads_per_kv, dtype, mask, pass, gpu, order, file, the run of a "
+        "scenario and the axes of a sweep");
   }
   std::string seen;
   for (std::size_t i = 0; i < conditions_.size(); ++i) {

@@ -145,6 +145,7 @@ struct Result {
   std::string tool_version, git;
   std::vector<std::string> argv;  ///< the command that made it; empty if left out
   std::string device;             ///< the machine's GPU by its driver's name; empty where it had none
+  std::string run;                ///< its name among the runs of a scenario; empty where it is of none
   std::optional<SweepPoint> sweep;
   std::optional<AttentionShape> shape;  ///< nothing in a failed row of `sweep`
   std::string pass;

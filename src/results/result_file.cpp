@@ -129,7 +129,12 @@ std::size_t take_document(const nlohmann::json& document, const std::string& whe
   const nlohmann::json& runs = document["runs"];
   if (!runs.is_array()) Fields(document, where).fail("runs", "must be a list, got " + describe(runs));
   std::size_t index = 0;
-  for (const nlohmann::json& run : runs) take(placed_result(run, where + ": /runs/" + std::to_string(index++)));
+  for (const nlohmann::json& run : runs) {
+    const std::string place = where + ": /runs/" + std::to_string(index++);
+    Result result = placed_result(run, place);
+    result.run = Fields(run, place).optional_string("name").value_or("");
+    take(std::move(result));
+  }
   return index;
 }
 

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/suggest.hpp"
 #include "results/result_file.hpp"
+#include "results/roof_file.hpp"
 #include "scenario/batch_line.hpp"
 #include "scenario/fields.hpp"
 
@@ -107,7 +108,7 @@ class ResultReader {
     each(from, "roofs", false, [&](const Fields& one) {
       const RoofKind* const kind = find_roof_kind(one.require_string("name"));
       const std::optional<double> rate = positive(one, "rate");
-      if (kind != nullptr && rate) gpu.measured_roofs.push_back(measured_roof(*kind, *rate));
+      if (kind != nullptr && rate) add_measured_roof(gpu.measured_roofs, *kind, *rate);
     });
     if (from.find("peak_flop_per_s") == nullptr) return;
     const Fields peak = from.require_object("peak_flop_per_s");
@@ -203,6 +204,9 @@ class ResultReader {
       if (!least || !most || !(*least < *most)) one.fail("to", "must be larger than \"from\"", kResultHint);
       if (!errors.bins.empty() && *least < errors.bins.back().to)
         one.fail("from", "must not lie within the bin before", kResultHint);
+      constexpr std::size_t kMostBins = 2200;  // there are 2,098 powers of two
+      if (errors.bins.size() == kMostBins)
+        one.fail("from", "is of one bin too many, there are powers of two", kResultHint);
       errors.bins.push_back({*least, *most, one.require_integer("elements", 0)});
     });
     return errors;

@@ -1,5 +1,6 @@
 #include "results/roof_file.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -13,6 +14,8 @@ namespace hbmscope {
 
 RoofFile read_roofs(const std::string& path) {
   constexpr const char* kRoofHint = "roofs are what `hbmscope gpu probe --json FILE` writes";
+  if (path == "-")
+    throw Error(ErrorKind::usage, "--roofs: does not read standard input", "name the file that gpu probe --json wrote");
   const nlohmann::json document = parse_json(read_text_file(path, Pipes::taken), path);
   const Fields top(document, path);
   const nlohmann::json* const list = top.find("roofs");
@@ -26,13 +29,22 @@ RoofFile read_roofs(const std::string& path) {
     const RoofKind* const kind = find_roof_kind(one.require_string("name"));
     const std::optional<double> rate = one.optional_real("rate");
     if (kind == nullptr || !rate) continue;  // of a later hbmscope, or not measured on that GPU
+    // As in a GPU file: beyond lies a slip of the unit.
+    const double most = kind->unit == RoofUnit::byte_per_s ? 1e15 : 1e18;
     if (*rate <= 0) one.fail("rate", "must be larger than 0, got " + one.require("rate").dump(), kRoofHint);
+    if (*rate < 1e9 || *rate > most)
+      one.fail("rate", "is implausible: " + one.require("rate").dump(), "rates are in units of one a second");
     if (one.require_string("unit") != hbmscope::name(kind->unit))
       one.fail("unit", "must be \"" + std::string(hbmscope::name(kind->unit)) + "\" for this roof", kRoofHint);
-    file.roofs.push_back(measured_roof(*kind, *rate));
+    add_measured_roof(file.roofs, *kind, *rate);
   }
   if (file.roofs.empty()) top.fail("roofs", "holds no rate", kRoofHint);
   return file;
+}
+
+void add_measured_roof(std::vector<GpuRoof>& roofs, const RoofKind& kind, double rate) {
+  if (std::none_of(roofs.begin(), roofs.end(), [&](const GpuRoof& roof) { return roof.name == kind.name; }))
+    roofs.push_back(measured_roof(kind, rate));
 }
 
 bool is_same_gpu(const std::string& driver_name, const std::string& gpu_name) {
