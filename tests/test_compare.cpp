@@ -216,7 +216,8 @@ TEST_CASE("what one side lacks is listed; what the second lacks fails unless it 
            {"/algorithms/0/plan/block_q", 64}}) {
     json other = plain_result();
     other.at(json::json_pointer(pointer.substr(0, pointer.rfind('/'))))[pointer.substr(pointer.rfind('/') + 1)] = value;
-    CAPTURE(pointer);
+    const std::string& member = pointer;
+    CAPTURE(member);
     const json report = sides.report(plain_result(), other);
     CHECK(report["missing"].size() == report["added"].size());
     CHECK(!report["missing"].empty());

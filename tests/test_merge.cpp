@@ -173,7 +173,8 @@ TEST_CASE("rows that do not belong together are refused with both places") {
         std::tuple("\"git\":\"", "\"git\":\"0", "has hbmscope "),
         std::tuple("\"gpu\":{\"name\":\"", "\"gpu\":{\"name\":\"x ", "has the GPU x "),
         std::tuple("\"git\":", "\"device\":\"NVIDIA H200\",\"git\":", "has the measuring GPU NVIDIA H200")}) {
-    CAPTURE(what);
+    const std::string changed_text = what;
+    CAPTURE(changed_text);
     std::string part;
     for (const std::string& line : lines_of(s.parts[1])) part += replaced(line, what, by) + "\n";
     const std::string path = s.folder.write("odd.jsonl", part);

@@ -166,8 +166,9 @@ TEST_CASE("the picture draws every roof of a probe, and marks at SM-L2 under the
   const std::map<std::string, double> rates = probed();
   for (const auto& [name, label] :
        {std::pair("copy", "HBM copy"), {"read", "HBM read"}, {"write", "HBM write"}, {"l2_read", "L2 read"}}) {
-    CAPTURE(name);
-    const auto& points = series[std::string(label) + " roof"];
+    const std::string shown = label;
+    CAPTURE(shown);
+    const auto& points = series[shown + " roof"];
     REQUIRE(points.size() >= 2);
     CHECK(points[0].second == doctest::Approx(points[0].first * rates.at(name)).epsilon(1e-12));
   }
