@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -20,7 +21,18 @@ constexpr std::int64_t kMiB = 1 << 20;
 L2Config h200(Bytes capacity) {
   return {capacity, false, 132, 228 * 1024, 256 * 1024};
 }
+/// As it is taken for a run: its L2 in halves, with hashed sets.
+L2Config real_h200() {
+  const GpuSpec& gpu = embedded_gpu("H200");
+  return l2_config(gpu, gpu.l2_effective_bytes, false);
+}
 const Bytes kInfinite{INT64_MAX};
+/// Any of the ways in which an L2 may be built.
+L2Config built_somehow(L2Config config, Draw& draw) {
+  config.halves = draw.coin();
+  config.hashed = draw.coin();
+  return config;
+}
 
 std::vector<KernelWalk> kernels_of(std::string_view name, const AttentionShape& shape, const TilePlan& plan) {
   return algorithm(name).walk(shape, plan);
@@ -99,7 +111,8 @@ TEST_CASE(
   for (int i = 0; i < 150; ++i) {
     const AttentionShape shape = hbmscope::testing::random_shape(draw, 60);
     const TilePlan plan = hbmscope::testing::random_plan(draw, 24);
-    const L2Config config = h200(Bytes(draw.one_of<std::int64_t>({1, 1000, 20'000, 300'000, INT64_MAX})));
+    const L2Config config =
+        built_somehow(h200(Bytes(draw.one_of<std::int64_t>({1, 1000, 20'000, 300'000, INT64_MAX}))), draw);
     const CtaOrder order =
         draw.one_of({CtaOrder::ascending, CtaOrder::longest_first, CtaOrder::longest_first_interleaved});
     for (const Algorithm& a : algorithms()) {
@@ -129,8 +142,8 @@ TEST_CASE(
       CAPTURE(a.name);
       CAPTURE(describe(shape, plan));
       const auto kernels = a.walk(shape, plan);
-      REQUIRE(simulate_l2(kernels, CtaOrder::ascending, h200(kInfinite), Pace::coupled).traffic.total() ==
-              once_each(kernels));
+      const L2Config config = built_somehow(h200(kInfinite), draw);
+      REQUIRE(simulate_l2(kernels, CtaOrder::ascending, config, Pace::coupled).traffic.total() == once_each(kernels));
     }
   }
 }
@@ -178,7 +191,7 @@ TEST_CASE("a state that repeats from head to head is not played again, and the b
     if (draw.between(0, 2) == 0) shape.mask = Mask::causal();
     TilePlan plan = tiles_of(draw.one_of<std::int64_t>({16, 32}), draw.one_of<std::int64_t>({16, 32}));
     plan.stages = draw.between(1, 2);
-    L2Config config = h200(Bytes(draw.between(0, 200'000)));
+    L2Config config = built_somehow(h200(Bytes(draw.between(0, 200'000))), draw);
     config.num_sms = draw.between(1, 12);
     config.warm = draw.between(0, 2) == 0;
     for (const char* name : {"naive", "flash_v1", "flash_v2", "naive_bwd", "flash_v2_bwd"}) {
@@ -213,7 +226,7 @@ TEST_CASE("a warm L2 may go below the compulsory bytes") {
 }
 
 TEST_CASE(
-    "the model explains the DRAM reads counted on an H200: within 20 % without a mask, inside the interval with one, "
+    "the model explains the DRAM reads counted on an H200: within 17 % without a mask, inside the interval with one, "
     "one capacity for all rows") {
   std::ifstream file(std::string(HBMSCOPE_SOURCE_DIR) + "/reports/h200/dram_peers.csv");
   int rows = 0, masked = 0;
@@ -233,8 +246,7 @@ TEST_CASE(
     const auto kernels =
         kernels_of("flash_v2", heads_of(batch * heads, seqlen, causal != 0 ? Mask::causal() : Mask::none()), plan);
     const auto read_mb = [&](Pace pace) {
-      return simulate_l2(kernels, CtaOrder::ascending, h200(Bytes(30 * kMiB)), pace).traffic.sum().read.as_double() /
-             1e6;
+      return simulate_l2(kernels, CtaOrder::ascending, real_h200(), pace).traffic.sum().read.as_double() / 1e6;
     };
     ++rows;
     if (causal != 0) {
@@ -242,7 +254,7 @@ TEST_CASE(
       CHECK(read_mb(Pace::lockstep) < counted_mb);
       CHECK(read_mb(Pace::apart) > counted_mb);
     } else {
-      CHECK(read_mb(Pace::coupled) == doctest::Approx(counted_mb).epsilon(0.2));
+      CHECK(std::fabs(read_mb(Pace::coupled) / counted_mb - 1) < 0.17);
     }
   }
   CHECK(rows == 9);
@@ -268,6 +280,42 @@ TEST_CASE(
   for (const std::int64_t stages : {1, 2}) CHECK(kv_read(stages, 1) == tiles * keys_and_values);
   CHECK(kv_read(1, 2) == tiles / 2 * keys_and_values);
   CHECK(kv_read(2, 2) > tiles * keys_and_values * 9 / 10);
+}
+
+TEST_CASE("an L2 is in halves where its effective capacity is half of the nominal one") {
+  for (const auto& [name, halves] : {std::pair{"H200", true}, {"A100 SXM 80GB", true}, {"V100 SXM2 32GB", false}}) {
+    CAPTURE(name);
+    const GpuSpec& gpu = embedded_gpu(name);
+    CHECK(l2_config(gpu, Bytes(4 * kMiB), false).halves == halves);
+    CHECK(l2_config(gpu, Bytes(4 * kMiB), false).capacity == Bytes(4 * kMiB));
+  }
+}
+
+TEST_CASE("writing S between a head's passes over K costs some of K, the more the longer the passes are") {
+  // Each row of tiles of S asks for all of K again. K of a head is 1/8, 1/4 and 1/2 of a half, what is written of S
+  // from pass to pass is as much as K, and a strict LRU would find it all.
+  const std::int64_t head_dim = 128;
+  double last = 0;
+  for (const std::int64_t seqlen : {16384, 32768, 65536}) {
+    CAPTURE(seqlen);
+    AttentionShape shape = heads_of(1, seqlen);
+    shape.head_dim = head_dim;
+    std::vector<KernelWalk> kernels = kernels_of("naive", shape, tiles_of(128, 128));
+    kernels.resize(1);
+    const std::int64_t keys = seqlen * head_dim * 2, passes = seqlen / 128;
+    const auto missed = [&](L2Config config) {
+      config.capacity = Bytes(32 * kMiB + kMiB);
+      const std::int64_t read =
+          simulate_l2(kernels, CtaOrder::ascending, config, Pace::coupled).traffic[Tensor::K].read.value();
+      return static_cast<double>(read - keys) / static_cast<double>((passes - 1) * keys);
+    };
+    CHECK(missed(h200(Bytes(0))) == 0);  // one part, strictly least recently used
+    const double now = missed(real_h200());
+    CHECK(now > last);
+    last = now;
+  }
+  CHECK(last > 0.1);
+  CHECK(last < 0.5);
 }
 
 TEST_CASE("longest first keeps the CTAs of a head together where ascending order lets them drift apart") {

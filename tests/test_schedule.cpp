@@ -60,8 +60,9 @@ TEST_CASE("events add up to the closed form and to the L2's own sums, and listen
   for (int i = 0; i < 150; ++i) {
     const AttentionShape shape = random_shape(draw, 50);
     const TilePlan plan = random_plan(draw, 20);
-    const L2Config config =
-        small_machine(Bytes(draw.one_of<std::int64_t>({0, 700, 5000, 60'000, INT64_MAX})), draw.coin());
+    L2Config config = small_machine(Bytes(draw.one_of<std::int64_t>({0, 700, 5000, 60'000, INT64_MAX})), draw.coin());
+    config.halves = draw.coin();
+    config.hashed = draw.coin();
     const CtaOrder order =
         draw.one_of({CtaOrder::ascending, CtaOrder::longest_first, CtaOrder::longest_first_interleaved});
     const Pace pace = draw.one_of({Pace::lockstep, Pace::coupled, Pace::apart});

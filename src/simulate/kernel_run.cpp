@@ -43,6 +43,9 @@ KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& c
   if (kernel.heads_per_kv > 0 && kernel.num_ctas > kernel.tiles_per_head && traces <= kMaxSharedTraces) {
     shared_.assign(static_cast<std::size_t>(traces), TileTrace());
   }
+  if (cache_.build().halves) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].half = i % static_cast<std::size_t>(sms_) % 2;
+  }
   tile_key({Tensor::Q, kernel.num_ctas / kernel.tiles_per_head, 0});  // refuses more heads than a key holds
   if (listener_ == nullptr) choose_period();
 }
@@ -92,13 +95,16 @@ void KernelRun::play_one_step_ctas(const Progress& progress) {
     void play(const TileId& tile, Bytes bytes, bool store, L2Cache::Sums& sum) {
       sum[static_cast<std::size_t>(tile.tensor)] += bytes.value();
       const std::uint64_t key = tile_key(tile);
-      run.cache_.request(key, {key, bytes.value(), tile.tensor, store});
+      run.cache_.request(key, {key, bytes.value(), tile.tensor, store}, half);
       ++run.played_;
     }
     KernelRun& run;
+    unsigned half = 0;
   } player(*this);
   while (started_ < kernel_.num_ctas) {
-    kernel_.walk_pass(cta_at(started_++, kernel_, order_), 0, player);
+    const std::int64_t cta = cta_at(started_++, kernel_, order_);
+    player.half = half_of(cta);
+    kernel_.walk_pass(cta, 0, player);
     if (progress && started_ % kReportEvery == 0) progress(kReportEvery);
     skip_repetitions(progress);
   }
@@ -124,14 +130,23 @@ void KernelRun::tell_of_one_step_ctas() {
     who.count = std::ssize(cta.requests);
     for (const TileRequest& r : cta.requests) {
       (r.store ? written_ : read_)[static_cast<std::size_t>(r.tensor)] += r.bytes;
-      play_and_tell(r.key, r, slot, who);
+      play_and_tell(r.key, r, half_of(who.cta), slot, who);
     }
     played_ += who.count;
   }
 }
 
-bool KernelRun::play_and_tell(std::uint64_t key, const TileRequest& r, std::int64_t slot, PlayedRequest& who) {
-  const bool hit = cache_.request(key, r);
+/// CTAs of a single step come and go so fast that any SM may have the next one: as good as drawn, and drawn again alike
+/// for the heads whose tiles are dealt alike.
+unsigned KernelRun::half_of(std::int64_t cta) const {
+  if (!cache_.build().halves) return 0;
+  const auto alike = cta % (kernel_.tiles_per_head * cache_.build().heads_dealt_alike());
+  return static_cast<unsigned>(scatter(static_cast<std::uint64_t>(alike)) >> 32 & 1);
+}
+
+bool KernelRun::play_and_tell(std::uint64_t key, const TileRequest& r, unsigned half, std::int64_t slot,
+                              PlayedRequest& who) {
+  const bool hit = cache_.request(key, r, half);
   who.sm = slot % sms_ * kernel_.cluster;
   who.place = slot / sms_;
   who.places = (std::ssize(slots_) - 1) / sms_ + 1;
@@ -222,9 +237,9 @@ std::int64_t KernelRun::take_step(Slot& slot) {
     const std::uint64_t key = r.first.key + static_cast<std::uint64_t>(slot.repeat) * r.key_stride;
     const std::uint64_t moved = slot.shift.moved(key, r.first.tensor);
     if constexpr (kTold) {
-      hit = play_and_tell(moved, r.first, &slot - slots_.data(), who) && hit;
+      hit = play_and_tell(moved, r.first, slot.half, &slot - slots_.data(), who) && hit;
     } else {
-      hit = cache_.request(moved, r.first) && hit;
+      hit = cache_.request(moved, r.first, slot.half) && hit;
     }
   }
   if (!hit && pace_ == Pace::coupled) slot.stalls += kMissStall;
@@ -247,7 +262,7 @@ void KernelRun::choose_period() {
   const auto slots = static_cast<std::int64_t>(slots_.size());
   const bool one_step = kernel_.passes_per_cta == 1 && kernel_.tiles_per_pass == 1;
   const std::int64_t even = one_step ? 1 : slots / std::gcd(slots, kernel_.tiles_per_head);
-  period_ = std::lcm(even, kernel_.heads_per_kv);
+  period_ = std::lcm(even, kernel_.heads_per_kv * cache_.build().heads_dealt_alike());
 }
 
 KernelRun::Snapshot KernelRun::snapshot() const {

@@ -39,6 +39,7 @@ class KernelRun {
     std::int64_t repeat = 0;
     std::int64_t stalls = 0;  ///< time lost, in parts of a step
     std::int64_t older = 0;   ///< CTAs on its SM that started before it
+    unsigned half = 0;        ///< of the L2, that serves its SM
     std::int64_t turn = 0;    ///< steps taken, counted for a listener only
     [[nodiscard]] bool busy() const { return cta >= 0; }
   };
@@ -62,7 +63,9 @@ class KernelRun {
   template <bool kTold>
   std::int64_t take_step(Slot& slot);
   /// Plays the request and tells the listener. False for a load that had to go to HBM.
-  bool play_and_tell(std::uint64_t key, const TileRequest& r, std::int64_t slot, PlayedRequest& who);
+  bool play_and_tell(std::uint64_t key, const TileRequest& r, unsigned half, std::int64_t slot, PlayedRequest& who);
+  /// The half of the L2 that serves the SM of a CTA of a single step.
+  [[nodiscard]] unsigned half_of(std::int64_t cta) const;
 
   [[nodiscard]] HeadShift shift_to(std::int64_t head) const { return {head, head / kernel_.heads_per_kv}; }
   void choose_period();

@@ -10,14 +10,6 @@ namespace {
 constexpr int kHeadBits = 21, kRowBits = 19, kColumnBits = 19;
 static_assert(kTileKeyHeadShift == kRowBits + kColumnBits);
 
-/// Keys are packed fields that count up one by one; one multiplication alone would leave them in long runs (this is the
-/// finaliser of SplitMix64).
-std::size_t scatter(std::uint64_t key) {
-  key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9u;
-  key = (key ^ (key >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<std::size_t>(key ^ (key >> 31));
-}
-
 Tensor tensor_of(std::uint64_t key) {
   return static_cast<Tensor>(key >> (kTileKeyHeadShift + kHeadBits));
 }
@@ -41,13 +33,23 @@ TileId tile_of(std::uint64_t key) {
   return {tensor_of(key), field(kTileKeyHeadShift, kHeadBits), field(kColumnBits, kRowBits), field(0, kColumnBits)};
 }
 
-L2Cache::L2Cache(Bytes capacity) : capacity_(capacity.value()), buckets_(1 << 12, kNone) {}
-
-std::size_t L2Cache::bucket_of(std::uint64_t key) const {
-  return scatter(key) & (buckets_.size() - 1);
+L2Cache::L2Cache(const L2Build& build)
+    : build_(build),
+      capacity_(build.capacity.value()),
+      lists_((build.halves ? 2 : 1) * (build.hashed ? kClasses : 1)),
+      buckets_(1 << 12, kNone) {
+  for (std::size_t i = 0; i < lists_.size(); ++i) {
+    constexpr std::int64_t kWhole = 1000 * std::int64_t{kClasses};
+    const std::int64_t room = build_.hashed ? kRoom[i % kClasses] : kWhole;
+    lists_[i].capacity = capacity_ / kWhole * room + capacity_ % kWhole * room / kWhole;
+  }
 }
 
-bool L2Cache::look_up(std::uint64_t key, const TileRequest& r) {
+std::size_t L2Cache::bucket_of(std::uint64_t key) const {
+  return scatter(key) & (buckets_.size() - 1);  // unscattered, keys that count up one by one would lie in long runs
+}
+
+bool L2Cache::look_up(std::uint64_t key, const TileRequest& r, unsigned half) {
   if (r.bytes > capacity_) {
     (r.store ? written_ : read_)[static_cast<std::size_t>(r.tensor)] += r.bytes;
     return r.store;
@@ -56,19 +58,31 @@ bool L2Cache::look_up(std::uint64_t key, const TileRequest& r) {
   std::uint32_t index = buckets_[bucket];
   while (index != kNone && entries_[index].key != key) index = entries_[index].next;
   const bool held = index != kNone;
-  if (held) {
-    entries_[index].dirty = entries_[index].dirty || r.store;
-    to_front(index);
-  } else {
+  if (!held) {
     if (!r.store) read_[static_cast<std::size_t>(r.tensor)] += r.bytes;
-    insert(key, r, bucket);
+    index = insert(key, r, bucket);
   }
-  if (newest_ != key) second_newest_ = std::exchange(newest_, key);
+  const bool at_home = !build_.halves || half == entries_[index].home;
+  entries_[index].dirty |= r.store;
+  if (at_home || r.store || !entries_[index].copied) to_front(2 * index);
+  if (!at_home) {
+    copy(index);
+  } else if (r.store && entries_[index].copied) {
+    drop_copy(index);  // it is what the tile was before
+  }
+  Newest& newest = newest_[half];
+  if (newest.first != key) newest.second = std::exchange(newest.first, key);
   return held || r.store;
 }
 
-void L2Cache::insert(std::uint64_t key, const TileRequest& r, std::size_t bucket) {
-  while (used_ > capacity_ - r.bytes) evict_oldest();
+std::uint32_t L2Cache::insert(std::uint64_t key, const TileRequest& r, std::size_t bucket) {
+  // Tiles are dealt in turn, so that each half and class gets its share of every tensor, and of heads that are at the
+  // same tile.
+  const std::uint64_t turn = (key >> kColumnBits) + key, head = (key >> kTileKeyHeadShift) % 4;
+  const std::size_t of_class = build_.hashed ? (turn / 2 + 2 * head) % kClasses : 0;
+  const std::size_t home = build_.halves ? turn % 2 : 0, lists_of_half = build_.hashed ? kClasses : 1;
+  const auto list = [&](std::size_t half) { return static_cast<std::uint8_t>(half * lists_of_half + of_class); };
+  make_room(lists_[list(home)], r.bytes);
   std::uint32_t index = 0;
   if (free_.empty()) {
     index = static_cast<std::uint32_t>(entries_.size());
@@ -77,24 +91,64 @@ void L2Cache::insert(std::uint64_t key, const TileRequest& r, std::size_t bucket
     index = free_.back();
     free_.pop_back();
   }
-  entries_[index] = {key,      r.bytes, kNone, kNone, buckets_[bucket], static_cast<std::uint32_t>(bucket),
-                     r.tensor, r.store};
+  entries_[index] = {key,
+                     r.bytes,
+                     {},
+                     buckets_[bucket],
+                     static_cast<std::uint32_t>(bucket),
+                     {list(home), list(build_.halves ? 1 - home : 0)},
+                     static_cast<std::uint8_t>(home),
+                     r.tensor,
+                     false,
+                     false};
   buckets_[bucket] = index;
-  push_front(index);
-  used_ += r.bytes;
+  push_front(2 * index);
+  list_of(2 * index).used += r.bytes;
   if ((entries_.size() - free_.size()) * 2 > buckets_.size()) rehash(buckets_.size() * 2);
+  return index;
 }
 
-void L2Cache::evict_oldest() {
-  const std::uint32_t index = tail_;
+/// Makes the tile the newest of the half that is not its home.
+void L2Cache::copy(std::uint32_t index) {
+  if (entries_[index].copied) return to_front(2 * index + 1);
+  List& list = list_of(2 * index + 1);
+  make_room(list, entries_[index].bytes);
+  entries_[index].copied = true;
+  push_front(2 * index + 1);
+  list.used += entries_[index].bytes;
+}
+
+void L2Cache::drop_copy(std::uint32_t index) {
+  Entry& entry = entries_[index];
+  forget_newest(entry, 1 - entry.home);
+  unlink(2 * index + 1);
+  list_of(2 * index + 1).used -= entry.bytes;
+  entry.copied = false;
+}
+
+/// A tile larger than the list's share of the capacity has it alone.
+void L2Cache::make_room(List& list, std::int64_t bytes) {
+  while (list.used > list.capacity - bytes && list.oldest != kNone) {
+    const std::uint32_t node = list.oldest;
+    node % 2 == 1 ? drop_copy(node / 2) : evict(node / 2);
+  }
+}
+
+void L2Cache::evict(std::uint32_t index) {
+  if (entries_[index].copied) drop_copy(index);
   const Entry& entry = entries_[index];
   if (entry.dirty) written_[static_cast<std::size_t>(entry.tensor)] += entry.bytes;
   if (listener_ != nullptr) listener_->left_l2(tile_of(entry.key), Bytes(entry.bytes), entry.dirty);
-  used_ -= entry.bytes;
-  if (entry.key == newest_ || entry.key == second_newest_) newest_ = second_newest_ = UINT64_MAX;
+  forget_newest(entry, entry.home);
+  list_of(2 * index).used -= entry.bytes;
   leave_bucket(index);
-  unlink(index);
+  unlink(2 * index);
   free_.push_back(index);
+}
+
+void L2Cache::forget_newest(const Entry& entry, unsigned half) {
+  Newest& newest = newest_[half];
+  if (entry.key == newest.first || entry.key == newest.second) newest = {};
 }
 
 void L2Cache::leave_bucket(std::uint32_t index) {
@@ -103,74 +157,93 @@ void L2Cache::leave_bucket(std::uint32_t index) {
   *link = entries_[index].next;
 }
 
+template <class F>
+void L2Cache::each_node(F&& f) const {
+  for (const List& list : lists_) {
+    for (std::uint32_t node = list.newest; node != kNone; node = entries_[node / 2].links[node % 2].older) f(node);
+  }
+}
+
+template <class F>
+void L2Cache::each_entry(F&& f) const {
+  each_node([&](std::uint32_t node) {
+    if (node % 2 == 0) f(node / 2);
+  });
+}
+
 void L2Cache::rehash(std::size_t buckets) {
   buckets_.assign(buckets, kNone);
-  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
+  each_entry([&](std::uint32_t index) {
     Entry& entry = entries_[index];
     entry.bucket = static_cast<std::uint32_t>(bucket_of(entry.key));
     entry.next = buckets_[entry.bucket];
     buckets_[entry.bucket] = index;
-  }
+  });
 }
 
 L2Cache::State L2Cache::state() const {
   State state;
   state.tiles.reserve(tiles_held());
-  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
-    state.tiles.push_back({entries_[index].key, entries_[index].tensor, entries_[index].dirty});
-  }
-  const auto of = [](std::uint64_t key) { return State::Held{key, tensor_of(key), false}; };
-  state.newest = {of(newest_), of(second_newest_)};
+  each_node([&](std::uint32_t node) {
+    const Entry& entry = entries_[node / 2];
+    state.tiles.push_back({entry.key, entry.tensor, entry.dirty, node % 2 == 1});
+  });
+  const auto of = [](std::uint64_t key) { return State::Held{key, tensor_of(key), false, false}; };
+  state.newest = {of(newest_[0].first), of(newest_[0].second), of(newest_[1].first), of(newest_[1].second)};
   return state;
 }
 
 bool L2Cache::State::is_moved_on_from(const State& earlier, const HeadShift& by) const {
   const auto moved = [&](const Held& now, const Held& then) {
     if (then.key == UINT64_MAX) return now.key == UINT64_MAX;
-    return now.dirty == then.dirty && now.key == by.moved(then.key, then.tensor);
+    return now.dirty == then.dirty && now.copy == then.copy && now.key == by.moved(then.key, then.tensor);
   };
   return std::equal(newest.begin(), newest.end(), earlier.newest.begin(), moved) &&
          std::equal(tiles.begin(), tiles.end(), earlier.tiles.begin(), earlier.tiles.end(), moved);
 }
 
 void L2Cache::move_on(const HeadShift& by) {
-  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
-    entries_[index].key = by.moved(entries_[index].key, entries_[index].tensor);
-  }
-  for (std::uint64_t* key : {&newest_, &second_newest_}) {
-    if (*key != UINT64_MAX) *key = by.moved(*key, tensor_of(*key));
+  each_entry([&](std::uint32_t index) {
+    Entry& entry = entries_[index];
+    entry.key = by.moved(entry.key, entry.tensor);
+  });
+  for (Newest& newest : newest_) {
+    for (std::uint64_t* key : {&newest.first, &newest.second}) {
+      if (*key != UINT64_MAX) *key = by.moved(*key, tensor_of(*key));
+    }
   }
   rehash(buckets_.size());
 }
 
-void L2Cache::unlink(std::uint32_t index) {
-  const Entry& entry = entries_[index];
-  (entry.newer == kNone ? head_ : entries_[entry.newer].older) = entry.older;
-  (entry.older == kNone ? tail_ : entries_[entry.older].newer) = entry.newer;
+void L2Cache::unlink(std::uint32_t node) {
+  const Link at = link(node);
+  List& list = list_of(node);
+  (at.newer == kNone ? list.newest : link(at.newer).older) = at.older;
+  (at.older == kNone ? list.oldest : link(at.older).newer) = at.newer;
 }
 
-void L2Cache::push_front(std::uint32_t index) {
-  entries_[index].newer = kNone;
-  entries_[index].older = head_;
-  (head_ == kNone ? tail_ : entries_[head_].newer) = index;
-  head_ = index;
+void L2Cache::push_front(std::uint32_t node) {
+  List& list = list_of(node);
+  link(node) = {kNone, list.newest};
+  (list.newest == kNone ? list.oldest : link(list.newest).newer) = node;
+  list.newest = node;
 }
 
-void L2Cache::to_front(std::uint32_t index) {
-  if (head_ == index) return;
-  unlink(index);
-  push_front(index);
+void L2Cache::to_front(std::uint32_t node) {
+  if (list_of(node).newest == node) return;
+  unlink(node);
+  push_front(node);
 }
 
 void L2Cache::flush() {
-  for (std::uint32_t index = head_; index != kNone; index = entries_[index].older) {
+  each_entry([&](std::uint32_t index) {
     Entry& entry = entries_[index];
     if (entry.dirty) {
       written_[static_cast<std::size_t>(entry.tensor)] += entry.bytes;
       if (listener_ != nullptr) listener_->left_l2(tile_of(entry.key), Bytes(entry.bytes), true);
     }
     entry.dirty = false;
-  }
+  });
 }
 
 Traffic L2Cache::take_traffic() {

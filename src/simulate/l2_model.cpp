@@ -8,8 +8,20 @@
 
 namespace hbmscope {
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm) {
-  return {effective_capacity, warm, gpu.num_sms, gpu.smem_per_sm_bytes.value(), gpu.registers_per_sm_bytes.value()};
+  L2Config config{effective_capacity, warm, gpu.num_sms, gpu.smem_per_sm_bytes.value(),
+                  gpu.registers_per_sm_bytes.value()};
+  config.halves = Count(2) * gpu.l2_effective_bytes == gpu.l2_bytes;
+  config.hashed = true;
+  return config;
 }
+
+namespace {
+
+L2Build build_of(const L2Config& config) {
+  return {config.capacity, config.halves, config.hashed};
+}
+
+}  // namespace
 
 std::int64_t resident_units(const KernelWalk& kernel, const L2Config& config) {
   std::int64_t per_sm = 8;
@@ -20,7 +32,7 @@ std::int64_t resident_units(const KernelWalk& kernel, const L2Config& config) {
 
 L2Result simulate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config, Pace pace,
                      const std::function<void(std::int64_t)>& progress, ScheduleListener* listener) {
-  L2Cache cache(config.capacity);
+  L2Cache cache(build_of(config));
   L2Result result;
   for (int run = config.warm ? 0 : 1; run < 2; ++run) {
     result = {};
@@ -54,7 +66,8 @@ std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels) {
 namespace {
 
 /// Of a request on one slow core (2.5 GHz): CTAs that stream the same tiles find them in the processor's caches too.
-constexpr double kCostOfSharedRequest = 24, kCostOfRequest = 45;
+/// A second half takes longer.
+constexpr double kCostOfSharedRequest = 24, kCostOfRequest = 45, kCostOfHalves = 1.25;
 /// Heads that are alike are seen to repeat after some periods, of which the first ones fill the L2.
 constexpr std::int64_t kPeriodsToRepeat = 4;
 
@@ -74,13 +87,13 @@ double mean_requests_of_a_pass(const KernelWalk& kernel) {
   return static_cast<double>(count.requests) / 3;
 }
 
-double heads_played(const KernelWalk& kernel, const L2Config& config) {
+double heads_played(const KernelWalk& kernel, const L2Config& config, std::int64_t dealt_alike) {
   const std::int64_t heads = kernel.num_ctas / kernel.tiles_per_head;
   if (kernel.heads_per_kv == 0) return static_cast<double>(heads);
   const std::int64_t places = std::min(resident_units(kernel, config), kernel.num_ctas);
   const bool one_step = kernel.passes_per_cta == 1 && kernel.tiles_per_pass == 1;
   const std::int64_t even = one_step ? 1 : places / std::gcd(places, kernel.tiles_per_head);
-  const std::int64_t period = std::lcm(even, kernel.heads_per_kv);
+  const std::int64_t period = std::lcm(even, kernel.heads_per_kv * dealt_alike);
   return static_cast<double>(std::min(heads, kPeriodsToRepeat * period));
 }
 
@@ -93,13 +106,14 @@ bool pace_matters(const std::vector<KernelWalk>& kernels) {
 std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config) {
   const bool all_paces = pace_matters(kernels) && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
   const double plays = (all_paces ? static_cast<double>(kPaces.size()) : 1) * (config.warm ? 2 : 1);
+  const std::int64_t dealt_alike = build_of(config).heads_dealt_alike();
   double cost = 0;
   for (const KernelWalk& kernel : kernels) {
-    const double passes = heads_played(kernel, config) * static_cast<double>(kernel.tiles_per_head) *
+    const double passes = heads_played(kernel, config, dealt_alike) * static_cast<double>(kernel.tiles_per_head) *
                           static_cast<double>(kernel.passes_per_cta);
     cost += passes * mean_requests_of_a_pass(kernel) * (kernel.shares_streams ? kCostOfSharedRequest : kCostOfRequest);
   }
-  return static_cast<std::int64_t>(std::min(cost * plays, 1e18));
+  return static_cast<std::int64_t>(std::min(cost * plays * (config.halves ? kCostOfHalves : 1), 1e18));
 }
 
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config) {

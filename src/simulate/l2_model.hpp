@@ -39,7 +39,10 @@ struct L2Config {
   std::int64_t num_sms = 0;
   std::int64_t smem_per_sm = 0;       ///< bytes
   std::int64_t registers_per_sm = 0;  ///< bytes
+  bool halves = false;                ///< two of `capacity` each: L2Build
+  bool hashed = false;                ///< L2Build
 };
+/// Of the GPU's L2: in halves where its effective capacity is half of the nominal one.
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm);
 
 /// CTAs of `kernel` that run at one time on the whole GPU, in units of its clusters: as many an SM as SMEM, registers
@@ -70,7 +73,7 @@ inline constexpr std::int64_t kMaxTilesSimulated = 250'000'000;
 /// machine: requests of three passes stand for all, and of heads that are alike only as many count as it takes to see
 /// that they repeat. Looks at few tiles only where tiles_looked_at() is within kMaxTilesSimulated.
 std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config);
-inline constexpr std::int64_t kMaxCostSimulated = 12'000'000'000;
+inline constexpr std::int64_t kMaxCostSimulated = 15'000'000'000;
 
 /// K and V of all heads whose CTAs are resident at one time, at most.
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config);
