@@ -39,10 +39,13 @@ TEST_CASE("a tile that only the other half asks for grows old at home, and leave
     std::int64_t others = 0;
     CHECK_FALSE(l2.load(0, 1));
     for (int request = 1; request <= 4; ++request) {
-      for (int i = 0; i < 2; ++i) CHECK_FALSE(l2.load(others += 2, 0));
+      for (int i = 0; i < 2; ++i) {
+        CHECK_FALSE(l2.load(others += 2, 0));
+        CHECK_FALSE(l2.load(others + 1, 1));  // of half 1, so that tile 0 is not the newest there
+      }
       if (noticed && request == 2) CHECK(l2.load(0, 0));
       CAPTURE(request);
-      // The copy lies alone in half 1, which would have room for it.
+      // In half 1 each request makes the copy the newest of as many.
       CHECK(l2.load(0, 1) == (noticed || request < 4));
     }
   }
