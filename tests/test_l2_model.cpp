@@ -287,6 +287,7 @@ TEST_CASE("an L2 is in halves where its effective capacity is half of the nomina
     CAPTURE(name);
     const GpuSpec& gpu = embedded_gpu(name);
     CHECK(l2_config(gpu, Bytes(4 * kMiB), false).halves == halves);
+    CHECK(l2_config(gpu, Bytes(4 * kMiB), false).hashed == halves);
     CHECK(l2_config(gpu, Bytes(4 * kMiB), false).capacity == Bytes(4 * kMiB));
   }
 }

@@ -10,8 +10,7 @@ namespace hbmscope {
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm) {
   L2Config config{effective_capacity, warm, gpu.num_sms, gpu.smem_per_sm_bytes.value(),
                   gpu.registers_per_sm_bytes.value()};
-  config.halves = Count(2) * gpu.l2_effective_bytes == gpu.l2_bytes;
-  config.hashed = true;
+  config.halves = config.hashed = gpu.num_sms > 1 && Count(2) * gpu.l2_effective_bytes == gpu.l2_bytes;
   return config;
 }
 
