@@ -52,6 +52,13 @@ constexpr std::int64_t score_stride(std::int64_t seqlen_kv) {
 /// Fills in all but the pointers.
 AttentionArgs make_args(const AttentionShape& shape, const TilePlan& plan);
 
+/// What a kernel takes of an SM, as the compiler and the launch have it.
+struct KernelResources {
+  std::int64_t registers = 0;    ///< a thread, before warpgroups trade any
+  std::int64_t smem_bytes = 0;   ///< a CTA
+  std::int64_t local_bytes = 0;  ///< a thread: registers that were spilled, and arrays that have no registers
+};
+
 /// One launch to make.
 struct Call {
   AttentionArgs args;
@@ -59,6 +66,7 @@ struct Call {
   TilePlan plan;
   bool counted = false;  ///< the variant in which every global access adds its bytes to args.byte_counters
   CUstream_st* stream = nullptr;
+  KernelResources* resources = nullptr;  ///< filled in where the caller wants to know and the stage's kernel says so
 };
 
 /// One kernel of a pipeline.
@@ -94,5 +102,8 @@ void take_block(std::string_view pipeline, std::string_view option, std::int64_t
 
 /// All pipelines of this build, in the order in which they are listed.
 std::span<const Pipeline* const> pipelines();
+/// flash_v3 with other tiles and schedules, for the tile search; none unless this build was configured with
+/// HBMSCOPE_TILE_SEARCH.
+std::span<const Pipeline* const> candidates();
 
 }  // namespace hbmscope::kernels

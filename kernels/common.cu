@@ -29,11 +29,16 @@ void check_launch(const char* what) {
               "the numbers of this run are void; check the GPU with `hbmscope gpu probe`");
 }
 
-void allow_smem(const void* kernel, std::size_t bytes, const char* what) {
+void allow_smem(const Call& call, const void* kernel, std::size_t bytes, const char* what) {
   if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) !=
       cudaSuccess) {
     check_launch(what);
   }
+  if (call.resources == nullptr) return;
+  cudaFuncAttributes compiled{};
+  if (cudaFuncGetAttributes(&compiled, kernel) != cudaSuccess) check_launch(what);
+  *call.resources = {compiled.numRegs, static_cast<std::int64_t>(compiled.sharedSizeBytes + bytes),
+                     static_cast<std::int64_t>(compiled.localSizeBytes)};
 }
 
 }  // namespace hbmscope::kernels

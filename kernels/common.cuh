@@ -29,7 +29,7 @@ std::int64_t num_sms();
 /// Throws for a launch that did not start; `what` names the kernel.
 void check_launch(const char* what);
 /// Raises a kernel's limit of dynamic SMEM above the default 48 KiB.
-void allow_smem(const void* kernel, std::size_t bytes, const char* what);
+void allow_smem(const Call& call, const void* kernel, std::size_t bytes, const char* what);
 
 // ---- byte counters
 // ---------------------------------------------------------------------------------------------------

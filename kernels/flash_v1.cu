@@ -217,7 +217,7 @@ void launch_variant(const Call& call) {
   const AttentionArgs& a = call.args;
   const auto kernel =
       call.counted ? flash_v1_kernel<T, Tile, kVariant, true> : flash_v1_kernel<T, Tile, kVariant, false>;
-  allow_smem(reinterpret_cast<const void*>(kernel), Tile::kSmemBytes, "flash_v1");
+  allow_smem(call, reinterpret_cast<const void*>(kernel), Tile::kSmemBytes, "flash_v1");
   kernel<<<grid_of(std::int64_t{a.batch} * a.num_heads), Tile::kThreads, Tile::kSmemBytes, call.stream>>>(a);
   check_launch("flash_v1");
 }

@@ -1,11 +1,12 @@
 // Idea:    a CTA owns a query tile, keeps its O, l and m on chip and streams K and V past it; no S, no P in HBM
 // Reads:   Q = B*H*Nq*d*e; K = B*H*ceil(Nq/Br)*Nk*d*e; V = B*H*ceil(Nq/Br)*Nk*dv*e
 // Writes:  O = B*H*Nq*dv*e; LSE = B*H*Nq*4
-// On chip: (Br*D + 4*Bc*D)*e
+// On chip: (Br*D + 2*S*Bc*D)*e
 // Costs:   2*B*H*ceil(Nq/Br)*Br*ceil(Nk/Bc)*Bc*(d16+dv16)
 //
-// FlashAttention-2 (arXiv 2307.08691), Algorithm 1, on mma.sync tensor cores. K and V are double-buffered: while one pair
-// of tiles is multiplied, cp.async brings the next. D is head_dim rounded up to a compiled width; d16 and dv16 are
+// FlashAttention-2 (arXiv 2307.08691), Algorithm 1, on mma.sync tensor cores. K and V have S = 2 buffers each: while one
+// pair of tiles is multiplied, cp.async brings the next. At 256 wide they have one: V comes while Q K^T is computed and
+// the next K while P V is, and there is room for a second CTA on the SM, which fills the waits in between. D is head_dim rounded up to a compiled width; d16 and dv16 are
 // rounded up to 16, the depth of a tensor-core instruction. Tiles that the mask hides whole are neither read nor computed.
 #include "kernels/flash_tiles.hpp"
 #include "kernels/softmax.cuh"
@@ -21,8 +22,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kCtasPerSm)
   constexpr int kM = kBq / Tile::kWarps / 16;  // 16-row blocks of a warp
   constexpr int kThreads = Tile::kThreads;
   constexpr std::uint32_t kTileKv = kBkv * kD * 2;
+  constexpr bool kTwoBuffers = Tile::kStages == 2;
   extern __shared__ __align__(128) unsigned char smem[];
-  const std::uint32_t q_tile = smem_address(smem), k_tiles = q_tile + kBq * kD * 2, v_tiles = k_tiles + 2 * kTileKv;
+  const std::uint32_t q_tile = smem_address(smem), k_tiles = q_tile + kBq * kD * 2;
+  const std::uint32_t v_tiles = k_tiles + Tile::kStages * kTileKv;
 
   ByteCounter<kCounted> counter;
   const int d = kExact ? kD : a.head_dim, dv = kExact ? kD : a.head_dim_v;
@@ -38,9 +41,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kCtasPerSm)
     auto kv_row =
         static_cast<unsigned>(head_offset(at.batch, kv_head, a.num_kv_heads, a.seqlen_kv, 1) + j_first * kBkv);
     int left = a.seqlen_kv - j_first * kBkv;          // keys from there on
-    const auto load_kv = [&](std::uint32_t buffer) {  // HBM read: K and V tiles [Bc, d]
+    const auto load_k = [&](std::uint32_t buffer) {   // HBM read: K tile [Bc, d]
       load_slice<kBkv, kD, kThreads>(k_tiles + buffer, a.get<const T>(Tensor::K) + std::int64_t{kv_row} * d, d, left, d,
                                      Tensor::K, counter);
+      commit_copies();
+    };
+    const auto load_v = [&](std::uint32_t buffer) {  // HBM read: V tile [Bc, dv]
       load_slice<kBkv, kD, kThreads>(v_tiles + buffer, a.get<const T>(Tensor::V) + std::int64_t{kv_row} * dv, dv, left,
                                      dv, Tensor::V, counter);
       commit_copies();
@@ -51,18 +57,29 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kCtasPerSm)
       // HBM read: Q tile [Br, d]
       const T* q = a.get<const T>(Tensor::Q) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, d);
       load_slice<kBq, kD, kThreads>(q_tile, q + std::int64_t{q_first} * d, d, q_rows, d, Tensor::Q, counter);
-      load_kv(0);
+      load_k(0);
+      if constexpr (kTwoBuffers) load_v(0);
     }
     QInSmem<kM, kD> warp_q(block_address<kD>(q_tile, warp_row, 0));
     const std::uint32_t k_at = block_address_b<kD>(k_tiles, 0, 0), v_at = block_address<kD>(v_tiles, 0, 0);
     std::uint32_t buffer = 0;  // 0 or kTileKv
-    for (int c = j_first * kBkv; c <= keys.last && !keys.empty(); c += kBkv, buffer ^= kTileKv) {
+    for (int c = j_first * kBkv; c <= keys.last && !keys.empty(); c += kBkv, buffer ^= kTwoBuffers ? kTileKv : 0) {
       wait_copies<0>();
-      __syncthreads();  // this pair has come, and all warps are done with the other
-      if (c + kBkv <= keys.last) load_kv(buffer ^ kTileKv);
+      __syncthreads();  // what is multiplied next has come, and all warps are done with what is overwritten next
+      const bool more = c + kBkv <= keys.last;
+      if constexpr (kTwoBuffers) {
+        if (more) load_k(buffer ^ kTileKv), load_v(buffer ^ kTileKv);
+      } else {
+        load_v(0);
+      }
 
       float s[kM][kBkv / 8][4] = {};
       multiply_qk<T, kM, kBkv, kD, kExact>(s, warp_q, k_at + buffer, d);
+      if constexpr (!kTwoBuffers) {
+        wait_copies<0>();
+        __syncthreads();
+        if (more) load_k(0);
+      }
       if (!keys.all_visible(c, c + kBkv - 1)) mask_scores<kM, kBkv>(s, a, q_first + warp_row, c);
       rescale(row, o, update_maximum(row, s, a.scale));
       multiply_pv<T, kM, kBkv, kD, kExact>(o, s, row, v_at + buffer, dv, a.scale);
@@ -88,8 +105,8 @@ void launch_tile(const Call& call) {
   const auto kernel = call.counted ? flash_v2_kernel<T, Tile, false, true>
                       : exact      ? flash_v2_kernel<T, Tile, true, false>
                                    : flash_v2_kernel<T, Tile, false, false>;
-  constexpr std::size_t kSmem = (Tile::kBlockQ + 4 * Tile::kBlockKv) * Tile::kHeadDim * 2;
-  allow_smem(reinterpret_cast<const void*>(kernel), kSmem, "flash_v2");
+  constexpr std::size_t kSmem = (Tile::kBlockQ + 2 * Tile::kStages * Tile::kBlockKv) * Tile::kHeadDim * 2;
+  allow_smem(call, reinterpret_cast<const void*>(kernel), kSmem, "flash_v2");
   const std::int64_t ctas = ceil_div(a.seqlen_q, Tile::kBlockQ) * a.num_heads * a.batch;
   kernel<<<grid_of(ctas), Tile::kThreads, kSmem, call.stream>>>(a);
   check_launch("flash_v2");
@@ -113,8 +130,9 @@ TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
     using Tile = decltype(tile);
     take_block("flash_v2", "--block-q", p.block_q, Tile::kBlockQ);
     take_block("flash_v2", "--block-kv", p.block_kv, Tile::kBlockKv);
+    if (p.cluster > 1) take_block("flash_v2", "--cluster", p.cluster, 1);
+    p.stages = Tile::kStages;
   });
-  p.stages = 2;
   return p;
 }
 

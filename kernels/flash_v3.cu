@@ -12,7 +12,7 @@
 #include <atomic>
 
 #include "kernels/flash_v3.cuh"
-#include "kernels/flash_v3_rung.cuh"
+#include "model/plan_choice.hpp"
 
 namespace hbmscope::kernels {
 namespace {
@@ -22,7 +22,10 @@ namespace {
 struct QueryTiles {
   unsigned count;
   unsigned* drawn;  ///< beyond the first of each CTA; 0 at the start of a launch, and again at its end
-  __device__ unsigned next() const {
+  template <class Tile>
+  __device__ unsigned next(unsigned place) const {
+    if constexpr (!Tile::kStays) return count;
+    if constexpr (Tile::kCluster > 1) return place + gridDim.x;  // neighbours stay together
     const unsigned n = atomicAdd(drawn, 1);
     if (n == count - 1) *drawn = 0;  // each CTA draws in vain once, so there are `count` draws
     return n + gridDim.x;
@@ -49,17 +52,37 @@ __device__ void copy_tiles(const AttentionArgs& a, const InputMaps& maps, QueryT
     } else {
       arrive(smem.q_full());
     }
-    place = tiles.next();  // not before the last copy has begun: who draws early keeps a tile from who is idle
+    place = tiles.next<Tile>(place);  // not before the last copy has begun: who draws early keeps a tile from who is idle
   }
   arrive(smem.q_full());  // there is no tile left
   counter.flush(a.byte_counters);
 }
+
+/// Warpgroups take turns at the tensor cores, as in flash_v3c; or not, where the tile says so.
+template <class Tile>
+struct Turns {
+  int warpgroup;
+  __device__ explicit Turns(int of) : warpgroup(of) {
+    if (Tile::kTurns && warpgroup == Tile::kWarpgroups - 1) hand_on();  // the first begins
+  }
+  __device__ int barrier_of(int who) const { return 1 + who % Tile::kWarpgroups; }
+  __device__ void take() const {
+    if constexpr (Tile::kTurns) sync_named(barrier_of(warpgroup), 256);
+  }
+  __device__ void hand_on() const {
+    if constexpr (Tile::kTurns) arrive_named(barrier_of(warpgroup + 1), 256);
+  }
+  __device__ void end() const {
+    if (warpgroup == 0) take();  // what the last one handed on
+  }
+};
 
 /// A warpgroup computes 64 rows of O, of one query tile after the other.
 template <class T, class Tile, bool kCounted>
 __device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles tiles, const Smem<Tile>& smem) {
   ByteCounter<kCounted> counter;
   unsigned kv_count = 0;  // of tiles so far
+  Turns<Tile> turns(static_cast<int>(threadIdx.x) / 128 - 1);
 #pragma unroll 1
   for (unsigned q_count = 0;; ++q_count) {
     wait_barrier(smem.q_full(), q_count % 2);
@@ -73,18 +96,20 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles 
       smem.wait_k(kv_count);
       rows.start_qk(smem.k_tile(kv_count));
       wait_wgmma<0>();
-      release(smem.k_free(kv_count));
+      release_keys<Tile>(smem.k_free(kv_count));
       if (kv_tiles == 1) release(smem.q_free());
       rows.softmax(a, 0);
       if (kv_tiles > 1) smem.wait_k(kv_count + 1);
 #pragma unroll 1
       for (int n = 1; n < kv_tiles; ++n) {
         const unsigned at = kv_count + n;
+        turns.take();
         rows.start_qk(smem.k_tile(at));
         smem.wait_v(at - 1);
         rows.start_pv(smem.v_tile(at - 1));
+        turns.hand_on();
         wait_wgmma<1>();  // the scores are there, P V still runs
-        release(smem.k_free(at));
+        release_keys<Tile>(smem.k_free(at));
         const Rescale<1> by = rows.mask_and_maximum(a, n);
         if constexpr (Tile::kOverlap) {
           rows.exponentiate_scores(a, by);
@@ -98,7 +123,7 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles 
           release(smem.q_free());
         }
         wait_wgmma<0>();
-        release(smem.v_free(at - 1));
+        release_keys<Tile>(smem.v_free(at - 1));
         if constexpr (!Tile::kOverlap) rows.exponentiate_scores(a, by);
         rows.take_p(by);  // not before P V is done with the registers of P
       }
@@ -106,13 +131,14 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles 
       smem.wait_v(kv_count - 1);
       rows.start_pv(smem.v_tile(kv_count - 1));
       wait_wgmma<0>();
-      release(smem.v_free(kv_count - 1));
+      release_keys<Tile>(smem.v_free(kv_count - 1));
     } else {
       __syncwarp();  // all have read which tile it is
       release(smem.q_free());
     }
     rows.store(a, place, counter);
   }
+  turns.end();
   counter.flush(a.byte_counters);
 }
 
@@ -126,7 +152,11 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   extern __shared__ unsigned char smem_bytes[];
   const Smem<Tile> smem(smem_bytes);
   if (threadIdx.x == 0) smem.init_barriers();
-  __syncthreads();
+  if constexpr (Tile::kCluster > 1) {
+    sync_cluster();
+  } else {
+    __syncthreads();
+  }
   if (threadIdx.x < 128) {
     shrink_registers<Tile::kCopyRegisters>();
     if (threadIdx.x == 0) copy_tiles<Tile, kCounted>(a, maps, tiles, smem);
@@ -134,6 +164,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     grow_registers<Tile::kComputeRegisters>();
     compute_rows<T, Tile, kCounted>(a, tiles, smem);
   }
+  if constexpr (Tile::kCluster > 1) sync_cluster();  // a neighbour may still arrive at this CTA's barriers
 #endif
 }
 
@@ -150,14 +181,34 @@ template <class T, class Tile>
 void launch_tile(const Call& call) {
   const QueryTiles tiles{query_tiles<Tile>(call.args), draw_counter()};
   const auto kernel = call.counted ? flash_v3_kernel<T, Tile, true> : flash_v3_kernel<T, Tile, false>;
-  allow_smem(reinterpret_cast<const void*>(kernel), Tile::kSmem, "flash_v3");
-  kernel<<<grid_of(std::min<std::int64_t>(tiles.count, num_sms())), Tile::kThreads, Tile::kSmem, call.stream>>>(
-      call.args, input_maps<Tile>(call), tiles);
+  allow_smem(call, reinterpret_cast<const void*>(kernel), Tile::kSmem, "flash_v3");
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {Tile::kCluster, 1, 1};
+  const std::int64_t at_once = num_sms() / Tile::kCluster * Tile::kCluster;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid_of(Tile::kStays ? std::min<std::int64_t>(tiles.count, at_once) : tiles.count);
+  config.blockDim = Tile::kThreads;
+  config.dynamicSmemBytes = Tile::kSmem;
+  config.stream = call.stream;
+  config.attrs = &cluster;
+  config.numAttrs = Tile::kCluster > 1 ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, call.args, input_maps<Tile>(call), tiles);
   check_launch("flash_v3");
 }
 
+}  // namespace
+}  // namespace hbmscope::kernels
+
+#ifdef HBMSCOPE_CANDIDATE  // compiled once more, as one of the choices that `hbmscope gpu tiles` times
+#include "kernels/flash_v3_candidate.cuh"
+#else
+
+namespace hbmscope::kernels {
+namespace {
+
 void launch(const Call& call) {
-  with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, [&](auto tile) {
+  with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, call.plan.block_q, [&](auto tile) {
     using Tile = decltype(tile);
     call.dtype == Dtype::bf16 ? launch_tile<BFloat16, Tile>(call) : launch_tile<Half, Tile>(call);
   });
@@ -168,6 +219,14 @@ std::vector<Temporary> temporaries(const AttentionShape&, const TilePlan&) {
 }
 std::vector<Stage> stages(const AttentionShape&, const TilePlan&) {
   return {{"fused", launch}};
+}
+
+TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
+  TilePlan p = wanted;
+  if (p.block_q == 0) p.block_q = flash_v3_tile(s).block_q;
+  with_flash_v3_tile(s.head_dim, s.head_dim_v, p.block_q,
+                     [&](auto tile) { take_tile<decltype(tile)>("flash_v3", p); });
+  return p;
 }
 
 }  // namespace
@@ -182,18 +241,8 @@ std::string unsupported_by_rung(const AttentionShape& s) {
   return unsupported_by_flash_v3(s);
 }
 
-TilePlan flash_v3_plan(const AttentionShape& s, const TilePlan& wanted) {
-  TilePlan p = wanted;
-  with_flash_v3_tile(s.head_dim, s.head_dim_v, [&](auto tile) {
-    using Tile = decltype(tile);
-    take_block("flash_v3", "--block-q", p.block_q, Tile::kBlockQ);
-    take_block("flash_v3", "--block-kv", p.block_kv, Tile::kBlockKv);
-  });
-  p.stages = 2;
-  return p;
-}
-
 extern const Pipeline kPipeline_flash_v3{
-    "flash_v3", "flash_v3", "kernels/flash_v3.cu", unsupported_by_flash_v3, flash_v3_plan, temporaries, stages};
+    "flash_v3", "flash_v3", "kernels/flash_v3.cu", unsupported_by_flash_v3, plan, temporaries, stages};
 
 }  // namespace hbmscope::kernels
+#endif

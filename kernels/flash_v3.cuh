@@ -17,19 +17,35 @@ InputMaps input_maps(const Call& call) {
   const auto map = [&](Tensor tensor, int heads, int rows, int width, int box_rows) {
     return panel_map({a.get<void>(tensor), call.dtype, a.batch, heads, rows, width, width}, box_rows);
   };
+  constexpr int kCopied = Tile::kBlockKv / Tile::kCluster;
   return {map(Tensor::Q, a.num_heads, a.seqlen_q, a.head_dim, 64),
-          map(Tensor::K, a.num_kv_heads, a.seqlen_kv, a.head_dim, Tile::kBlockKv),
-          map(Tensor::V, a.num_kv_heads, a.seqlen_kv, a.head_dim_v, Tile::kBlockKv)};
+          map(Tensor::K, a.num_kv_heads, a.seqlen_kv, a.head_dim, kCopied),
+          map(Tensor::V, a.num_kv_heads, a.seqlen_kv, a.head_dim_v, kCopied)};
+}
+/// Query tiles of a head: whole clusters of them, the last tile of which may lie beyond the last query.
+template <class Tile>
+__host__ __device__ std::int64_t query_tiles_of_head(const AttentionArgs& a) {
+  return (a.seqlen_q + Tile::kBlockQ * Tile::kCluster - 1) / (Tile::kBlockQ * Tile::kCluster) * Tile::kCluster;
 }
 /// Query tiles of all heads, as a grid has them.
 template <class Tile>
 unsigned query_tiles(const AttentionArgs& a) {
-  return grid_of(ceil_div(a.seqlen_q, Tile::kBlockQ) * a.num_heads * a.batch);
+  return grid_of(query_tiles_of_head<Tile>(a) * a.num_heads * a.batch);
 }
 
-/// What the rungs take, and the plan that they run.
+/// Fixes the tile of a plan; one that was asked for and is not compiled is an Error.
+template <class Tile>
+void take_tile(std::string_view pipeline, TilePlan& plan) {
+  take_block(pipeline, "--block-q", plan.block_q, Tile::kBlockQ);
+  take_block(pipeline, "--block-kv", plan.block_kv, Tile::kBlockKv);
+  if (plan.cluster > 1) take_block(pipeline, "--cluster", plan.cluster, Tile::kCluster);
+  plan.cluster = Tile::kCluster;
+  plan.stages = Tile::kStages;
+}
+
+/// What the rungs take.
 std::string unsupported_by_flash_v3(const AttentionShape& shape);
-TilePlan flash_v3_plan(const AttentionShape& shape, const TilePlan& wanted);
+std::string unsupported_by_rung(const AttentionShape& shape);
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -69,8 +85,8 @@ struct Smem {
     for (unsigned n = 0; n < Tile::kStages; ++n) {
       init_barrier(k_full(n), 1);
       init_barrier(v_full(n), 1);
-      init_barrier(k_free(n), 4 * Tile::kWarpgroups);
-      init_barrier(v_free(n), 4 * Tile::kWarpgroups);
+      init_barrier(k_free(n), 4 * Tile::kWarpgroups * Tile::kCluster);
+      init_barrier(v_free(n), 4 * Tile::kWarpgroups * Tile::kCluster);
     }
     fence_barriers();
   }
@@ -80,6 +96,15 @@ struct Smem {
 __device__ inline void release(std::uint32_t free) {
   if (lane_now() == 0) arrive(free);
 }
+/// The same of a tile of keys, which all threads of the cluster that copy wait for.
+template <class Tile>
+__device__ inline void release_keys(std::uint32_t free) {
+  if constexpr (Tile::kCluster == 1) {
+    release(free);
+  } else if (const unsigned lane = static_cast<unsigned>(lane_now()); lane < Tile::kCluster) {
+    arrive_at(free, lane);
+  }
+}
 
 /// A query tile, and the tiles of keys that it sees.
 template <class Tile>
@@ -87,9 +112,9 @@ struct Work {
   int head, kv_head, batch, q_first, q_rows, kv_first, kv_tiles;
   KeyRange keys;
   __device__ Work(const AttentionArgs& a, unsigned place) {
-    const Place at = place_of(a, static_cast<int>(ceil_div(a.seqlen_q, Tile::kBlockQ)), place);
+    const Place at = place_of(a, static_cast<int>(query_tiles_of_head<Tile>(a)), place);
     head = at.head, kv_head = at.head / (a.num_heads / a.num_kv_heads), batch = at.batch;
-    q_first = at.tile * Tile::kBlockQ, q_rows = min(Tile::kBlockQ, a.seqlen_q - q_first);
+    q_first = at.tile * Tile::kBlockQ, q_rows = max(0, min(Tile::kBlockQ, a.seqlen_q - q_first));
     keys = visible_keys(a, q_first, q_first + q_rows - 1);
     kv_first = keys.first / Tile::kBlockKv * Tile::kBlockKv;
     kv_tiles = keys.empty() ? 0 : keys.last / Tile::kBlockKv - keys.first / Tile::kBlockKv + 1;
@@ -113,14 +138,20 @@ __device__ void copy_q(const AttentionArgs& a, const InputMaps& maps, const Smem
 template <class Tile, class Counter>
 __device__ void copy_kv(Tensor tensor, const CUtensorMap& map, int width, const AttentionArgs& a,
                         const Work<Tile>& work, int n, std::uint32_t to, std::uint32_t full, Counter& counter) {
-  const int c = work.kv_first + n * Tile::kBlockKv;
+  constexpr int kCopied = Tile::kBlockKv / Tile::kCluster;  // rows: of a cluster, each CTA copies a part for all
+  const int part = Tile::kCluster == 1 ? 0 : static_cast<int>(cluster_rank()) * kCopied;
+  const int c = work.kv_first + n * Tile::kBlockKv + part;
   arrive_expecting(full, Tile::kTileKv);
 #pragma unroll 1
   for (int x = 0; x < Tile::kHeadDim / kPanelWidth; ++x) {
-    start_tensor_load(to + x * (Tile::kBlockKv * kPanelWidth * 2), map, x * kPanelWidth, c, work.kv_head, work.batch,
-                      full);
+    const std::uint32_t at = to + (x * Tile::kBlockKv + part) * (kPanelWidth * 2);
+    if constexpr (Tile::kCluster == 1) {
+      start_tensor_load(at, map, x * kPanelWidth, c, work.kv_head, work.batch, full);
+    } else {
+      start_tensor_multicast(at, map, x * kPanelWidth, c, work.kv_head, work.batch, full);
+    }
   }
-  counter.read(tensor, min(Tile::kBlockKv, a.seqlen_kv - c) * width * 2);
+  counter.read(tensor, max(0, min(kCopied, a.seqlen_kv - c)) * width * 2);
 }
 /// HBM read: K tile [Bc, d]. `at` counts the tiles of keys of the CTA, `n` those of the query tile.
 template <class Tile, class Counter>

@@ -50,13 +50,12 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
         wait_wgmma<1>();  // the scores are there, P V still runs
         release(smem.k_free(n));
         const Rescale<1> by = rows.mask_and_maximum(a, n);
-        if constexpr (Tile::kOverlap) rows.exponentiate_scores(a, by);
         // The keys of the next step are waited for here and not where they are needed: the compiler would move the wait
         // that follows up to the one above. It moves none across a loop.
         if (n + 1 < kv_tiles) smem.wait_k(n + 1);
         wait_wgmma<0>();
         release(smem.v_free(n - 1));
-        if constexpr (!Tile::kOverlap) rows.exponentiate_scores(a, by);
+        rows.exponentiate_scores(a, by);
         rows.take_p(by);  // not before P V is done with the registers of P
       }
       smem.wait_v(kv_tiles - 1);

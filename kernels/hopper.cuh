@@ -86,21 +86,41 @@ __device__ inline void start_wgmma(float (&c)[kBlocks][4], const std::uint32_t (
 #define HBMSCOPE_R13 "%104, %105, %106, %107, %108, %109, %110, %111"
 #define HBMSCOPE_R14 "%112, %113, %114, %115, %116, %117, %118, %119"
 #define HBMSCOPE_R15 "%120, %121, %122, %123, %124, %125, %126, %127"
-#define HBMSCOPE_R_4 HBMSCOPE_R0 ", " HBMSCOPE_R1 ", " HBMSCOPE_R2 ", " HBMSCOPE_R3
+#define HBMSCOPE_R_1 HBMSCOPE_R0
+#define HBMSCOPE_R_2 HBMSCOPE_R_1 ", " HBMSCOPE_R1
+#define HBMSCOPE_R_3 HBMSCOPE_R_2 ", " HBMSCOPE_R2
+#define HBMSCOPE_R_4 HBMSCOPE_R_3 ", " HBMSCOPE_R3
 #define HBMSCOPE_R_5 HBMSCOPE_R_4 ", " HBMSCOPE_R4
-#define HBMSCOPE_R_8 HBMSCOPE_R_5 ", " HBMSCOPE_R5 ", " HBMSCOPE_R6 ", " HBMSCOPE_R7
-#define HBMSCOPE_R_16                                                                                  \
-  HBMSCOPE_R_8 ", " HBMSCOPE_R8 ", " HBMSCOPE_R9 ", " HBMSCOPE_R10 ", " HBMSCOPE_R11 ", " HBMSCOPE_R12 \
-               ", " HBMSCOPE_R13 ", " HBMSCOPE_R14 ", " HBMSCOPE_R15
+#define HBMSCOPE_R_6 HBMSCOPE_R_5 ", " HBMSCOPE_R5
+#define HBMSCOPE_R_7 HBMSCOPE_R_6 ", " HBMSCOPE_R6
+#define HBMSCOPE_R_8 HBMSCOPE_R_7 ", " HBMSCOPE_R7
+#define HBMSCOPE_R_9 HBMSCOPE_R_8 ", " HBMSCOPE_R8
+#define HBMSCOPE_R_10 HBMSCOPE_R_9 ", " HBMSCOPE_R9
+#define HBMSCOPE_R_11 HBMSCOPE_R_10 ", " HBMSCOPE_R10
+#define HBMSCOPE_R_12 HBMSCOPE_R_11 ", " HBMSCOPE_R11
+#define HBMSCOPE_R_13 HBMSCOPE_R_12 ", " HBMSCOPE_R12
+#define HBMSCOPE_R_14 HBMSCOPE_R_13 ", " HBMSCOPE_R13
+#define HBMSCOPE_R_15 HBMSCOPE_R_14 ", " HBMSCOPE_R14
+#define HBMSCOPE_R_16 HBMSCOPE_R_15 ", " HBMSCOPE_R15
 #define HBMSCOPE_C(n)                                                                                                  \
   "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3]), "+f"(c[n + 1][0]), "+f"(c[n + 1][1]), "+f"(c[n + 1][2]), \
       "+f"(c[n + 1][3])
-#define HBMSCOPE_C_4 HBMSCOPE_C(0), HBMSCOPE_C(2), HBMSCOPE_C(4), HBMSCOPE_C(6)
+#define HBMSCOPE_C_1 HBMSCOPE_C(0)
+#define HBMSCOPE_C_2 HBMSCOPE_C_1, HBMSCOPE_C(2)
+#define HBMSCOPE_C_3 HBMSCOPE_C_2, HBMSCOPE_C(4)
+#define HBMSCOPE_C_4 HBMSCOPE_C_3, HBMSCOPE_C(6)
 #define HBMSCOPE_C_5 HBMSCOPE_C_4, HBMSCOPE_C(8)
-#define HBMSCOPE_C_8 HBMSCOPE_C_5, HBMSCOPE_C(10), HBMSCOPE_C(12), HBMSCOPE_C(14)
-#define HBMSCOPE_C_16                                                                                           \
-  HBMSCOPE_C_8, HBMSCOPE_C(16), HBMSCOPE_C(18), HBMSCOPE_C(20), HBMSCOPE_C(22), HBMSCOPE_C(24), HBMSCOPE_C(26), \
-      HBMSCOPE_C(28), HBMSCOPE_C(30)
+#define HBMSCOPE_C_6 HBMSCOPE_C_5, HBMSCOPE_C(10)
+#define HBMSCOPE_C_7 HBMSCOPE_C_6, HBMSCOPE_C(12)
+#define HBMSCOPE_C_8 HBMSCOPE_C_7, HBMSCOPE_C(14)
+#define HBMSCOPE_C_9 HBMSCOPE_C_8, HBMSCOPE_C(16)
+#define HBMSCOPE_C_10 HBMSCOPE_C_9, HBMSCOPE_C(18)
+#define HBMSCOPE_C_11 HBMSCOPE_C_10, HBMSCOPE_C(20)
+#define HBMSCOPE_C_12 HBMSCOPE_C_11, HBMSCOPE_C(22)
+#define HBMSCOPE_C_13 HBMSCOPE_C_12, HBMSCOPE_C(24)
+#define HBMSCOPE_C_14 HBMSCOPE_C_13, HBMSCOPE_C(26)
+#define HBMSCOPE_C_15 HBMSCOPE_C_14, HBMSCOPE_C(28)
+#define HBMSCOPE_C_16 HBMSCOPE_C_15, HBMSCOPE_C(30)
 
 // `n` columns are `x` times sixteen; the registers of c come first, then the operands numbered by the rest.
 #define HBMSCOPE_WGMMA(T, dtype, kB, transposed, n, x, r0, r1, r2, r3, r4, r5)                                       \
@@ -129,18 +149,48 @@ __device__ inline void start_wgmma(float (&c)[kBlocks][4], const std::uint32_t (
 // clang-format off
 HBMSCOPE_WGMMA_ALL(64, 4, 32, 33, 34, 35, 36, 37)
 HBMSCOPE_WGMMA_ALL(80, 5, 40, 41, 42, 43, 44, 45)
+HBMSCOPE_WGMMA_ALL(96, 6, 48, 49, 50, 51, 52, 53)
+HBMSCOPE_WGMMA_ALL(112, 7, 56, 57, 58, 59, 60, 61)
 HBMSCOPE_WGMMA_ALL(128, 8, 64, 65, 66, 67, 68, 69)
+HBMSCOPE_WGMMA_ALL(144, 9, 72, 73, 74, 75, 76, 77)
+HBMSCOPE_WGMMA_ALL(160, 10, 80, 81, 82, 83, 84, 85)
+HBMSCOPE_WGMMA_ALL(176, 11, 88, 89, 90, 91, 92, 93)
+HBMSCOPE_WGMMA_ALL(192, 12, 96, 97, 98, 99, 100, 101)
 HBMSCOPE_WGMMA_ALL(256, 16, 128, 129, 130, 131, 132, 133)
 // clang-format on
 #endif
 #undef HBMSCOPE_WGMMA_ALL
 #undef HBMSCOPE_WGMMA
+#undef HBMSCOPE_R_1
+#undef HBMSCOPE_C_1
+#undef HBMSCOPE_R_2
+#undef HBMSCOPE_C_2
+#undef HBMSCOPE_R_3
+#undef HBMSCOPE_C_3
 #undef HBMSCOPE_R_4
 #undef HBMSCOPE_C_4
 #undef HBMSCOPE_R_5
 #undef HBMSCOPE_C_5
+#undef HBMSCOPE_R_6
+#undef HBMSCOPE_C_6
+#undef HBMSCOPE_R_7
+#undef HBMSCOPE_C_7
 #undef HBMSCOPE_R_8
 #undef HBMSCOPE_C_8
+#undef HBMSCOPE_R_9
+#undef HBMSCOPE_C_9
+#undef HBMSCOPE_R_10
+#undef HBMSCOPE_C_10
+#undef HBMSCOPE_R_11
+#undef HBMSCOPE_C_11
+#undef HBMSCOPE_R_12
+#undef HBMSCOPE_C_12
+#undef HBMSCOPE_R_13
+#undef HBMSCOPE_C_13
+#undef HBMSCOPE_R_14
+#undef HBMSCOPE_C_14
+#undef HBMSCOPE_R_15
+#undef HBMSCOPE_C_15
 #undef HBMSCOPE_R_16
 #undef HBMSCOPE_C_16
 #undef HBMSCOPE_C
@@ -212,6 +262,17 @@ __device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& ma
       : "memory");
 }
 
+/// The same into both CTAs of a cluster of two, at the same place of their SMEM; the barrier of each learns of it.
+/// [.multicast::cluster]
+__device__ inline void start_tensor_multicast(std::uint32_t to, const CUtensorMap& map, int x, int row, int head,
+                                              int batch, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
+      "{%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
+      "l"(&map), "r"(x), "r"(row), "r"(head), "r"(batch), "r"(barrier), "h"(static_cast<unsigned short>(3))
+      : "memory");
+}
+
 /// Starts a copy of one box from SMEM into such a tensor; what lies beyond its edges is not written.
 __device__ inline void start_tensor_store(const CUtensorMap& map, std::uint32_t from, int x, int row, int head,
                                           int batch) {
@@ -223,6 +284,29 @@ __device__ inline void start_tensor_store(const CUtensorMap& map, std::uint32_t 
 __device__ inline void wait_tensor_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+// ---- clusters of CTAs [barrier.cluster, mapa]
+// ------------------------------------------------------------------------------------------------
+
+/// This CTA's number in its cluster.
+__device__ inline unsigned cluster_rank() {
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+/// Waits for all threads of all CTAs of the cluster.
+__device__ inline void sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+/// Arrives at the barrier that CTA `rank` of the cluster has at this address.
+__device__ inline void arrive_at(std::uint32_t barrier, unsigned rank) {
+  asm volatile(
+      "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
+      "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
 }
 
 // ---- warps with roles

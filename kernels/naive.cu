@@ -115,7 +115,7 @@ template <class Tile, class Kernel>
 void launch_tiles(Kernel* kernel, const Call& call, Result to, const char* what) {
   const AttentionArgs& a = call.args;
   const auto* address = reinterpret_cast<const void*>(kernel);
-  allow_smem(address, Tile::kSmem, what);
+  allow_smem(call, address, Tile::kSmem, what);
   cudaFuncSetAttribute(address, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
   const std::int64_t ctas =
       ceil_div(a.seqlen_q, Tile::kRows) * ceil_div(to.columns, Tile::kColumns) * a.num_heads * a.batch;

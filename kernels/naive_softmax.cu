@@ -200,7 +200,7 @@ int device_attribute(cudaDeviceAttr attribute, int otherwise) {
 template <class Kernel>
 void launch_persistent(Kernel* kernel, const Call& call, std::int64_t rows, int threads, std::size_t smem) {
   const auto* address = reinterpret_cast<const void*>(kernel);
-  allow_smem(address, smem, "naive softmax");
+  allow_smem(call, address, smem, "naive softmax");
   cudaFuncSetAttribute(address, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
   int per_sm = 1;
   cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, threads, smem);

@@ -175,7 +175,7 @@ std::string wgmma_unsupported() {
   return {};
 }
 void launch_wgmma(const TensorProbe& probe, CUstream_st* stream) {
-  allow_smem(reinterpret_cast<const void*>(wgmma_kernel), kWgmmaSmem, "wgmma");
+  allow_smem({}, reinterpret_cast<const void*>(wgmma_kernel), kWgmmaSmem, "wgmma");
   wgmma_kernel<<<grid_of(num_sms()), kThreads, kWgmmaSmem, stream>>>(static_cast<const uint4*>(probe.operands),
                                                                      probe.sums, probe.iterations);
   check_launch("wgmma");

@@ -1,3 +1,5 @@
+#include <array>
+#include <atomic>
 #include <stdexcept>
 #include <string>
 
@@ -44,8 +46,16 @@ CUtensorMap panel_map(const Rows& t, int box_rows) {
 }
 
 bool on_hopper() {
-  int answer = 0;
-  return cudaMemcpyFromSymbol(&answer, compiled_for_hopper, sizeof answer) == cudaSuccess && answer != 0;
+  // Asked once for each device: the answer comes through the GPU, and a launch must not wait for what runs there.
+  static std::array<std::atomic<int>, 64> answers{};  // 0: not asked yet, 1: no, 2: yes
+  int device = 0, answer = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return false;
+  std::atomic<int>& known = answers[static_cast<std::size_t>(device) % answers.size()];
+  if (known == 0) {
+    if (cudaMemcpyFromSymbol(&answer, compiled_for_hopper, sizeof answer) != cudaSuccess) return false;
+    known = answer != 0 ? 2 : 1;
+  }
+  return known == 2;
 }
 
 }  // namespace hbmscope::kernels

@@ -220,16 +220,62 @@ def ladder_page(folder):
     for run in runs:
         s = run["shape"]
         for p in sorted(run["device"]["pipelines"], key=lambda p: p["name"] + "~"):
-            achieved, hw = p["achieved_flop_per_s"], p["hw"]
+            achieved, hw, kernel = p["achieved_flop_per_s"], p["hw"], p["stages"][0]["kernel"]
             known = lambda key: size(hw[key]) if hw.get(key) is not None else "-"
             body.append([str(s["head_dim"]), s["mask"]["kind"], p["name"], f"{achieved / 1e12:.0f}" if achieved else "-",
                          f"{achieved / roof['wgmma']:.0%}" if achieved else "-", known("sm_l2_read_bytes"), known("sm_l2_write_bytes"),
-                         known("l2_hbm_read_bytes"), known("l2_hbm_write_bytes")])
-    out += table(["d", "mask", "kernel", "TFLOP/s", "of the roof", "SM-L2 reads", "SM-L2 writes", "HBM reads", "HBM writes"], body) + [""]
+                         known("l2_hbm_read_bytes"), known("l2_hbm_write_bytes"), *resources(kernel)])
+    out += table(["d", "mask", "kernel", "TFLOP/s", "of the roof", "SM-L2 reads", "SM-L2 writes", "HBM reads", "HBM writes"]
+                 + RESOURCES, body) + ["", RESOURCES_NOTE, ""]
     return "\n".join(out)
 
 
-PAGES = {"forward.md": forward_page, "ladder.md": ladder_page}
+RESOURCES = ["registers", "SMEM", "spilled"]
+RESOURCES_NOTE = ("Registers of a thread as the kernel starts, before warpgroups trade any; SMEM of a CTA; spilled: local memory of a "
+                  "thread.")
+
+
+def resources(kernel):
+    """Cells of what a kernel takes of an SM."""
+    if kernel["registers"] is None:
+        return ["-"] * 3
+    return [str(kernel["registers"]), f"{kernel['smem_bytes']:,} B", f"{kernel['local_bytes']} B"]
+
+
+def tiles_page(folder):
+    """What the search found, one table a head_dim: kernels down, shapes across."""
+    path = folder / "tiles.json"
+    if not path.exists():
+        return None
+    search = json.loads(path.read_text())
+    meta, searches = search["meta"], search["tile_searches"]
+    out = [f"# Tiles and schedules of flash_v3 on {meta['gpu']}", "",
+           f"Driver {meta['gpu_driver']}, CUDA {meta['cuda_runtime']}, bf16, 2,048 columns over all heads. Rendered by `reports/render.py` from "
+           f"`tiles.json`: `{' '.join(meta['argv'])}`, in a build with `HBMSCOPE_TILE_SEARCH`. Each kernel was held against fp64, then all took "
+           "turns. TFLOP/s at the median, halved under the causal mask; the fastest of each column in bold. A name gives rows x keys of the "
+           "tile, and what is chosen: q, Q in registers; overlap, exponentials before the wait for P V; turns, at the tensor cores; grid, a "
+           "CTA for each query tile and not CTAs that stay; cluster, two CTAs that share K and V by multicast (without a mask only); s3, "
+           "three stages.", ""]
+    for d in sorted({s["shape"]["head_dim"] for s in searches}):
+        of_d = [s for s in searches if s["shape"]["head_dim"] == d]
+        kernels = {k["name"]: k for s in of_d for k in s["kernels"]}
+        rate = lambda s, name: next((k["achieved_flop_per_s"] for k in s["kernels"] if k["name"] == name), None) or 0
+        mean = lambda name: sum(rate(s, name) / max(rate(s, n) for n in kernels) for s in of_d if rate(s, name)) / len(of_d)
+        body = []
+        for name in sorted(kernels, key=mean, reverse=True):
+            cells = []
+            for s in of_d:
+                r = rate(s, name)
+                text = f"{r / 1e12:.0f}" if r else "-"
+                cells.append(f"**{text}**" if r and r == max(rate(s, n) for n in kernels) else text)
+            body.append([name] + cells + resources(kernels[name]["kernel"]))
+        shapes = [f"{s['shape']['seqlen_q']:,}{', causal' if s['shape']['mask']['kind'] == 'causal' else ''}" for s in of_d]
+        out += [f"## head_dim {d}", ""] + table(["kernel"] + shapes + RESOURCES, body) + [""]
+    out += [RESOURCES_NOTE + " `flash_v3` is what ships; where it stands in a column says how well its tile was chosen.", ""]
+    return "\n".join(out)
+
+
+PAGES = {"forward.md": forward_page, "ladder.md": ladder_page, "tiles.md": tiles_page}
 
 
 def main():

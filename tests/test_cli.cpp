@@ -245,7 +245,7 @@ TEST_CASE("what needs a GPU ends with 4 where there is none, with the reason") {
   check_complaint(run_program(words("run --require counters")), 4, "--require counters: " + reason);
   check_complaint(run_program(words("run --engine gpu")), 4, "--engine gpu: " + reason);
   // Neither takes --engine: the hint must not name it.
-  for (const char* command : {"gpu probe", "profile"}) {
+  for (const char* command : {"gpu probe", "gpu tiles", "profile"}) {
     const Outcome outcome = run_program(words(command));
     check_complaint(outcome, 4, reason, "hbmscope run");
     CHECK_FALSE(has(outcome.err, "--engine"));

@@ -89,7 +89,7 @@ TEST_CASE("one token of a GQA model waits for HBM and not for the padding of its
   CHECK(a.flops(s, full).executed_matmul.value() == 8 * flops.executed_matmul.value());
 }
 
-TEST_CASE("flash is flash_v3 on Hopper in 16 bits but for short causal heads of few columns, and flash_v2 elsewhere") {
+TEST_CASE("flash is flash_v3 on Hopper in 16 bits, and flash_v2 elsewhere") {
   const GpuSpec &hopper = embedded_gpu("H200"), &ampere = embedded_gpu("A100");
   AttentionShape s;
   for (const Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
@@ -99,12 +99,22 @@ TEST_CASE("flash is flash_v3 on Hopper in 16 bits but for short causal heads of 
   }
   s.dtype = Dtype::fp32;
   CHECK(fastest_flash(s, hopper) == "flash_v2");
-  s.dtype = Dtype::bf16;
-  s.head_dim = s.head_dim_v = 64;
-  s.seqlen_q = s.seqlen_kv = 1024;
-  CHECK(fastest_flash(s, hopper) == "flash_v3");
-  s.mask = Mask::causal();
-  CHECK(fastest_flash(s, hopper) == "flash_v2");
-  s.seqlen_q = s.seqlen_kv = 2048;
-  CHECK(fastest_flash(s, hopper) == "flash_v3");
+}
+
+TEST_CASE("the tile of flash_v3 depends on head_dim, and at 64 on how much of it a causal mask hides") {
+  const auto tile = [](std::int64_t head_dim, std::int64_t seqlen, bool causal) {
+    AttentionShape s;
+    s.head_dim = s.head_dim_v = head_dim;
+    s.seqlen_q = s.seqlen_kv = seqlen;
+    if (causal) s.mask = Mask::causal();
+    const TilePlan plan = choose_plan(algorithm("flash_v3"), s, {}, Bytes(232448));
+    return std::pair(plan.block_q, plan.block_kv);
+  };
+  CHECK(tile(64, 8192, false) == std::pair<std::int64_t, std::int64_t>{192, 128});
+  CHECK(tile(64, 8192, true) == std::pair<std::int64_t, std::int64_t>{192, 128});
+  CHECK(tile(64, 2048, true) == std::pair<std::int64_t, std::int64_t>{128, 128});
+  CHECK(tile(40, 1024, true) == std::pair<std::int64_t, std::int64_t>{128, 128});
+  CHECK(tile(64, 128, false) == std::pair<std::int64_t, std::int64_t>{128, 128});
+  CHECK(tile(128, 1024, true) == std::pair<std::int64_t, std::int64_t>{128, 128});
+  CHECK(tile(256, 8192, false) == std::pair<std::int64_t, std::int64_t>{128, 80});
 }

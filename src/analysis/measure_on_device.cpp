@@ -12,6 +12,25 @@ const kernels::Pipeline* pipeline_of(std::string_view algorithm) {
   return found == all.end() ? nullptr : *found;
 }
 
+/// The kernels of an algorithm; in a build for the tile search, the candidate whose tile was asked for and does not
+/// ship.
+const kernels::Pipeline* pipeline_for(std::string_view algorithm, const AttentionShape& shape, const TilePlan& wanted) {
+  const kernels::Pipeline* shipped = pipeline_of(algorithm);
+  const auto takes = [&](const kernels::Pipeline* pipeline) {
+    if (pipeline->algorithm != algorithm || !pipeline->unsupported(shape).empty()) return false;
+    try {
+      (void)pipeline->plan(shape, wanted);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  if (shipped == nullptr || takes(shipped)) return shipped;
+  const auto all = kernels::candidates();
+  const auto found = std::find_if(all.begin(), all.end(), takes);
+  return found == all.end() ? shipped : *found;
+}
+
 /// Why an algorithm's kernels do not run on this machine; empty where they do.
 std::string obstacle(const RunResult& r, const AlgorithmResult& a) {
   if (!r.device.present) return r.device.reason;
@@ -85,7 +104,7 @@ MeasureRequest request_of(const RunResult& r) {
 }  // namespace
 
 TilePlan plan_on_device(const RunResult& r, const Algorithm& a, const TilePlan& wanted) {
-  const kernels::Pipeline* pipeline = pipeline_of(a.name);
+  const kernels::Pipeline* pipeline = pipeline_for(a.name, r.request.shape, wanted);
   if (!wants(r, Engine::gpu) || !r.device.present || pipeline == nullptr ||
       !pipeline->unsupported(r.request.shape).empty()) {
     return wanted;
@@ -114,7 +133,7 @@ void measure_on_device(RunResult& r, const std::function<void(const std::string&
   std::string reason;
   for (AlgorithmResult& a : r.algorithms) {
     reason = obstacle(r, a);
-    const kernels::Pipeline* pipeline = pipeline_of(a.algorithm->name);
+    const kernels::Pipeline* pipeline = pipeline_for(a.algorithm->name, r.request.shape, a.plan);
     if (reason.empty()) {
       try {
         MeasureRequest::Item item{pipeline, pipeline->plan(r.request.shape, a.plan), {}};
@@ -145,11 +164,18 @@ void measure_on_device(RunResult& r, const std::function<void(const std::string&
   const auto top = std::find_if(request.items.begin(), request.items.end(),
                                 [](const MeasureRequest::Item& i) { return i.pipeline->name == "flash_v3"; });
   if (r.request.rungs && top != request.items.end()) {
-    MeasureRequest::Item item = *top;
+    const MeasureRequest::Item summit = *top;
     for (const kernels::Pipeline* rung : kernels::pipelines()) {
+      if (rung->algorithm != "flash_v3" || rung->name == "flash_v3") continue;
+      MeasureRequest::Item item = summit;
       item.pipeline = rung;
-      const bool below = rung->algorithm == "flash_v3" && rung->name != "flash_v3";
-      if (below && rung->unsupported(r.request.shape).empty()) request.items.push_back(item);
+      item.unsupported = rung->unsupported(r.request.shape);
+      try {
+        item.plan = rung->plan(r.request.shape, summit.plan);
+      } catch (const Error& error) {  // flash_v3 has more tiles than its rungs
+        item.unsupported = error.what();
+      }
+      request.items.push_back(std::move(item));
     }
   }
   try {
@@ -186,7 +212,7 @@ std::vector<ProfiledPipeline> run_for_profiler(const RunRequest& request) {
       throw Error(ErrorKind::usage, std::string(a.algorithm->name) + ": " + reason,
                   "name others with --algorithm, such as naive,flash_v2");
     }
-    MeasureRequest::Item item{pipeline_of(a.algorithm->name), a.plan, {}};
+    MeasureRequest::Item item{pipeline_for(a.algorithm->name, request.shape, a.plan), a.plan, {}};
     ProfiledPipeline& one = ran.emplace_back();
     one.name = item.pipeline->name;
     for (const StageResult& s : a.stages) {

@@ -5,8 +5,11 @@
 #include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
+#include "core/parse.hpp"
+#include "core/split_list.hpp"
 #include "report/gpu_report.hpp"
 #include "report/probe_report.hpp"
+#include "report/tile_search_report.hpp"
 #include "scenario/gpu_file.hpp"
 
 namespace hbmscope {
@@ -40,6 +43,27 @@ void probe_device(const GpuOptions& o, const std::vector<std::string>& argv) {
   write(o, probe_to_json(result, datasheet, argv), probe_document(result, datasheet));
 }
 
+std::vector<std::int64_t> lengths(const std::string& list, std::string_view option) {
+  std::vector<std::int64_t> values;
+  for (const std::string& one : split_list(list)) values.push_back(parse_length(one, option));
+  return values;
+}
+
+void search(const GpuOptions& o, const std::string& head_dims, const std::string& seqlens,
+            const std::vector<std::string>& argv) {
+  TileSearchRequest request;
+  request.head_dims = lengths(head_dims, "--head-dim");
+  request.seqlens = lengths(seqlens, "--seqlen");
+  request.device = o.device;
+  if (!o.json.empty()) check_result_path(o.json);
+  TileSearchResult result;
+  {
+    ProgressLine progress("searching");
+    result = search_tiles(request, [&](const std::string& what) { progress.doing(what); });
+  }
+  write(o, tile_search_to_json(result, argv), tile_search_document(result));
+}
+
 }  // namespace
 
 void add_gpu(CLI::App& app, const Invocation& invocation) {
@@ -51,7 +75,8 @@ void add_gpu(CLI::App& app, const Invocation& invocation) {
       "  hbmscope gpu list\n"
       "  hbmscope gpu show h200\n"
       "  hbmscope gpu show h200 --json my_gpu.json   (edit it, then --gpu my_gpu.json)\n"
-      "  hbmscope gpu probe");
+      "  hbmscope gpu probe\n"
+      "  hbmscope gpu tiles --head-dim 128 --seqlen 8k");
   const auto options = std::make_shared<GpuOptions>();
 
   CLI::App* const list = command->add_subcommand("list", "The GPUs that hbmscope knows, one a line");
@@ -79,6 +104,29 @@ void add_gpu(CLI::App& app, const Invocation& invocation) {
   add_json(*probing, *options, "Write the result as JSON to FILE, or - for standard output");
   probing->footer("Takes some ten seconds. Example: hbmscope gpu probe --json roofs.json");
   probing->callback([options, &invocation] { probe_device(*options, invocation.argv); });
+
+  CLI::App* const tiles =
+      command->add_subcommand("tiles", "Time tiles and schedules of flash_v3 against each other on this GPU");
+  struct Axes {
+    std::string head_dims = "64,128,256", seqlens = "1k,2k,8k";
+  };
+  const auto axes = std::make_shared<Axes>();
+  tiles->add_option("--head-dim", axes->head_dims, "Head dims, separated by commas")
+      ->type_name("LIST")
+      ->capture_default_str();
+  tiles
+      ->add_option("--seqlen", axes->seqlens,
+                   "Lengths, separated by commas; each is timed with and without causal mask")
+      ->type_name("LIST")
+      ->capture_default_str();
+  tiles->add_option("--device", options->device, "Which CUDA device, from 0")->capture_default_str();
+  add_json(*tiles, *options, "Write the result as JSON to FILE, or - for standard output");
+  tiles->footer(
+      "Takes some ten seconds a shape. The choices are those of kernels/flash_v3_candidates.def, which a build has "
+      "that "
+      "was configured with -DHBMSCOPE_TILE_SEARCH=ON (docs/kernels.md); others time the shipped tiles alone.\n"
+      "Example: hbmscope gpu tiles --head-dim 128 --seqlen 8k --json tiles.json");
+  tiles->callback([options, axes, &invocation] { search(*options, axes->head_dims, axes->seqlens, invocation.argv); });
 }
 
 }  // namespace hbmscope

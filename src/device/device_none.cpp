@@ -21,6 +21,9 @@ namespace kernels {
 std::span<const Pipeline* const> pipelines() {
   return {};
 }
+std::span<const Pipeline* const> candidates() {
+  return {};
+}
 }  // namespace kernels
 
 ProfilerRange::ProfilerRange(const std::string&, Bytes) {}

@@ -71,7 +71,8 @@ void Bench::prepare(const MeasureRequest::Item& item) {
   memory_taken_ = free_before_ > free ? free_before_ - free : Bytes(0);
 }
 
-void Bench::launch(const MeasureRequest::Item& item, std::size_t stage, bool counted) {
+void Bench::launch(const MeasureRequest::Item& item, std::size_t stage, bool counted,
+                   kernels::KernelResources* resources) {
   kernels::Call call;
   call.args = kernels::make_args(request_.shape, item.plan);
   for (const auto* buffers : {&tensors_, &temporaries_}) {
@@ -80,6 +81,7 @@ void Bench::launch(const MeasureRequest::Item& item, std::size_t stage, bool cou
   call.dtype = request_.shape.dtype;
   call.plan = item.plan;
   call.counted = counted;
+  call.resources = resources;
   if (counted) call.args.byte_counters = static_cast<unsigned long long*>(counters_.data());
   const Bytes predicted = stage < item.stage_bytes.size() ? item.stage_bytes[stage] : Bytes(0);
   const ProfilerRange range(std::string(stages_[stage].name), predicted);

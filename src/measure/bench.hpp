@@ -13,7 +13,8 @@ class Bench {
 
   Device& device() { return device_; }
   /// Launches one stage under a profiler's range.
-  void launch(const MeasureRequest::Item& item, std::size_t stage, bool counted);
+  void launch(const MeasureRequest::Item& item, std::size_t stage, bool counted,
+              kernels::KernelResources* resources = nullptr);
   /// All stages, in order.
   void launch(const MeasureRequest::Item& item, bool counted = false);
   /// Fills O, LSE and the pipeline's temporaries with NaN, so that what nobody writes shows.

@@ -34,7 +34,7 @@ void leave_out(PipelineMeasurement& p, const std::string& reason) {
   none(p.exactness), none(p.bit_identical), none(p.kernel_counted), none(p.time), none(p.launch_gap), none(p.peak);
   p.hw = no_counts(Status::skipped, reason);
   for (StageMeasurement& s : p.stages) {
-    none(s.kernel_counted), none(s.median);
+    none(s.kernel_counted), none(s.median), none(s.resources);
     s.hw = p.hw;
   }
 }
@@ -63,8 +63,7 @@ DeviceMeasurement measure_all(Device& device, const MeasureRequest& request, con
       p.kernel_counted = not_asked<Traffic>("--kernel-counters off");
       for (StageMeasurement& s : p.stages) s.kernel_counted = p.kernel_counted;
     }
-    bench.launch(item);  // loads the timed kernels
-    device.synchronize();
+    read_resources(bench, item, p);  // and loads the timed kernels
     count_in_hardware(bench, request, item, result.counters, counters.get(), p);
     if (p.exactness.status == Status::failed) {
       p.time = Known<TimeSamples>::missing(Status::failed, "not timed: " + p.exactness.reason);
@@ -100,7 +99,9 @@ DeviceMeasurement measure(Device& device, const MeasureRequest& request,
     alone.items = {request.items[i]};
     const Bytes needed = memory_needed(alone, result.device);
     result.pipelines.push_back(empty_measurement(request, request.items[i]));
-    if (needed <= free) {
+    if (!request.items[i].unsupported.empty()) {
+      leave_out(result.pipelines.back(), request.items[i].unsupported);
+    } else if (needed <= free) {
       place.push_back(i);
       runnable.items.push_back(request.items[i]);
     } else {

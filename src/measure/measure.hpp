@@ -21,6 +21,7 @@ struct MeasureRequest {
     const kernels::Pipeline* pipeline;
     TilePlan plan;                   ///< from Pipeline::plan
     std::vector<Bytes> stage_bytes;  ///< predicted, for the profiler's ranges; empty: none
+    std::string unsupported{};       ///< why it cannot run; it is listed all the same
   };
   std::vector<Item> items;
   std::uint64_t seed = 1;
@@ -48,6 +49,7 @@ struct StageMeasurement {
   Known<Traffic> kernel_counted;  ///< sm_l2, by the kernel itself
   HwStage hw;
   Known<Seconds> median;
+  Known<kernels::KernelResources> resources;  ///< of the timed kernel
 };
 
 struct TimeSamples {
@@ -96,6 +98,16 @@ Bytes memory_needed(const MeasureRequest& request, const DeviceProperties& devic
 /// when the GPU fails; a pipeline that fails its check has no time and says so.
 DeviceMeasurement measure(Device& device, const MeasureRequest& request,
                           const std::function<void(const std::string&)>& progress = {});
+
+/// How measure_in_turns takes times: in each round every item runs a few times to warm up and then `runs` times, after
+/// a pause, so that none meets a cooler GPU than the others.
+struct TurnsOfTiming {
+  int rounds = 3, warm_up = 3, runs = 9;
+  double pause_s = 0.05;
+};
+/// Verifies the items as measure() does and times those that are right against each other; counts nothing.
+std::vector<PipelineMeasurement> measure_in_turns(Device& device, const MeasureRequest& request,
+                                                  const TurnsOfTiming& turns = {});
 
 /// Runs each item once under the profiler's ranges, for Nsight to look at; results are neither checked nor timed.
 void run_once(Device& device, const MeasureRequest& request);

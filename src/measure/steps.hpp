@@ -7,6 +7,12 @@ namespace hbmscope {
 /// Runs each pipeline twice on poisoned outputs and holds a sample of rows against fp64.
 void verify(Bench& bench, const MeasureRequest& request, std::vector<PipelineMeasurement>& results);
 
+/// Launches each stage once, and asks what its kernel takes of an SM.
+void read_resources(Bench& bench, const MeasureRequest::Item& item, PipelineMeasurement& result);
+
+/// What the samples come to.
+TimeSamples time_samples(std::vector<double> seconds, bool cold_l2, const ClockState& clocks);
+
 /// Counts that are not there.
 HwStage no_counts(Status status, const std::string& reason);
 

@@ -13,6 +13,19 @@ constexpr double kWarmUpSeconds = 0.1;   ///< clocks rise under load
 
 }  // namespace
 
+TimeSamples time_samples(std::vector<double> seconds, bool cold_l2, const ClockState& clocks) {
+  TimeSamples samples;
+  samples.seconds = std::move(seconds);
+  samples.cold_l2 = cold_l2;
+  samples.clocks = clocks;
+  samples.median = median(samples.seconds);
+  const auto [least, most] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
+  samples.least = *least;
+  samples.most = *most;
+  samples.spread = (quantile(samples.seconds, 0.75) - quantile(samples.seconds, 0.25)) / samples.median;
+  return samples;
+}
+
 void take_times(Bench& bench, const MeasureRequest& request, const MeasureRequest::Item& item,
                 PipelineMeasurement& result) {
   using Work = std::vector<std::function<void()>>;
@@ -31,27 +44,20 @@ void take_times(Bench& bench, const MeasureRequest& request, const MeasureReques
   const int repeats = request.repeats.value_or(
       static_cast<int>(std::clamp(kSampleSeconds / std::max(once, 1e-6), double{kLeastRepeats}, double{kMostRepeats})));
 
-  TimeSamples samples;
-  samples.cold_l2 = !request.l2_warm;
+  std::vector<double> seconds;
   std::vector<std::vector<double>> by_stage(stages.size());
   for (int i = 0; i < repeats; ++i) {
-    if (samples.cold_l2) bench.sweep_l2();
+    if (!request.l2_warm) bench.sweep_l2();
     const std::vector<double> taken = device.time(stages);
     double sum = 0;
     for (std::size_t s = 0; s < taken.size(); ++s) {
       by_stage[s].push_back(taken[s]);
       sum += taken[s];
     }
-    samples.seconds.push_back(sum);
+    seconds.push_back(sum);
   }
-  samples.clocks = device.clocks();
-  samples.median = median(samples.seconds);
-  const auto [least, most] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
-  samples.least = *least;
-  samples.most = *most;
-  samples.spread = (quantile(samples.seconds, 0.75) - quantile(samples.seconds, 0.25)) / samples.median;
   for (std::size_t s = 0; s < by_stage.size(); ++s) result.stages[s].median = Known<Seconds>::of({median(by_stage[s])});
-  result.time = Known<TimeSamples>::of(std::move(samples));
+  result.time = Known<TimeSamples>::of(time_samples(std::move(seconds), !request.l2_warm, device.clocks()));
 
   if (!result.hw.gpu_time) {
     result.launch_gap = Known<Seconds>::missing(result.hw.gpu_time.status, result.hw.gpu_time.reason);

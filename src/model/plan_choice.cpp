@@ -18,14 +18,6 @@ bool uses(const Algorithm& a, PlanKey key) {
 constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{128, 128}, {128, 64}, {64, 64}, {64, 32}, {32, 32},
                                                             {16, 16},   {16, 8},   {8, 8},   {4, 4},   {1, 1}};
 
-/// What flash_v3 takes first: three warpgroups of 64 rows where their registers suffice, then as many keys as SMEM
-/// or registers hold on Hopper (kernels/flash_v3_tiles.hpp).
-constexpr std::pair<std::int64_t, std::int64_t> flash_v3_tile(std::int64_t width) {
-  if (width <= 64) return {192, 128};
-  if (width <= 128) return {128, 128};
-  return {128, 80};
-}
-
 /// Query rows of a tile where a head has few of them: the fewest of these that hold them all, as a tile is computed
 /// whole, padding too. 16 is the least that a tensor core multiplies.
 constexpr std::int64_t kFewRows[] = {16, 32, 64};
@@ -36,7 +28,7 @@ std::int64_t largest_useful_block_q(const Algorithm& a, const AttentionShape& s,
   for (const std::int64_t block_q : kFewRows) {
     if (rows <= block_q) return block_q;
   }
-  return std::max(kTiles[0].first, flash_v3_tile(0).first);
+  return std::max(kTiles[0].first, std::int64_t{192});  // the largest that any algorithm takes
 }
 
 class Tally {
@@ -97,7 +89,8 @@ TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan
   } else if (!asked) {
     const std::int64_t most = largest_useful_block_q(a, s, plan);
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles(std::begin(kTiles), std::end(kTiles));
-    if (a.name == "flash_v3") tiles.insert(tiles.begin(), flash_v3_tile(std::max(s.head_dim, s.head_dim_v)));
+    if (const QueryTile first = flash_v3_tile(s); a.name == "flash_v3")
+      tiles.insert(tiles.begin(), {first.block_q, first.block_kv});
     for (const auto& [block_q, block_kv] : tiles) {
       if (wanted.block_q == 0) plan.block_q = std::min(block_q, most);
       if (wanted.block_kv == 0) plan.block_kv = block_kv;
@@ -140,8 +133,15 @@ std::int64_t choose_kv_splits(const AttentionShape& s, const TilePlan& plan, std
 std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
   const bool hopper = gpu.architecture.find("compute capability 9.0") != std::string::npos;
   const bool tensor_cores = s.dtype == Dtype::fp16 || s.dtype == Dtype::bf16;
-  const bool short_causal = std::max(s.head_dim, s.head_dim_v) <= 64 && s.mask.window_right && s.seqlen_q <= 1024;
-  return hopper && tensor_cores && !short_causal ? "flash_v3" : "flash_v2";
+  return hopper && tensor_cores ? "flash_v3" : "flash_v2";
+}
+
+QueryTile flash_v3_tile(const AttentionShape& s) {
+  const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
+  const bool short_causal = s.mask.window_right && s.seqlen_q <= 2048;
+  if (width <= 64) return short_causal || s.seqlen_q <= 128 ? QueryTile{128, 128} : QueryTile{192, 128};
+  if (width <= 128) return {128, 128};
+  return {128, 80};
 }
 
 }  // namespace hbmscope

@@ -25,9 +25,18 @@ TilePlan choose_plan(const Algorithm& algorithm, const AttentionShape& shape, co
 /// bound too).
 std::int64_t choose_kv_splits(const AttentionShape& shape, const TilePlan& plan, std::int64_t num_sms);
 
+/// Rows of a tile of queries, and of the tiles of keys that pass it.
+struct QueryTile {
+  std::int64_t block_q, block_kv;
+};
+/// What flash_v3 takes first, on Hopper: the fastest that the search found there (reports/h200/tiles.md). With three
+/// warpgroups of 64 rows, where their registers suffice, each key is read for more queries; causal heads of up to 2,048
+/// queries are computed in smaller tiles, of which the mask hides less.
+QueryTile flash_v3_tile(const AttentionShape& shape);
+
 /// What `--algorithm flash` names: the fastest of our forward kernels for this shape on this GPU, as the ladder of
-/// kernels found it on an H200 (reports/h200/ladder.md, forward.md): flash_v3 on Hopper in fp16 and bf16, but not for
-/// short causal heads of up to 64 columns, whose tiles of 192 rows it leaves half empty; else flash_v2.
+/// kernels found it on an H200 (reports/h200/ladder.md, forward.md): flash_v3 on Hopper in fp16 and bf16, else
+/// flash_v2.
 std::string_view fastest_flash(const AttentionShape& shape, const GpuSpec& gpu);
 
 /// Tiles of the GEMMs of naive where the plan counts them, unless asked otherwise.

@@ -38,12 +38,20 @@ Json pipeline_json(const RunResult& r, const PipelineMeasurement& p) {
     out["stages"].push_back({{"name", s.name},
                              {"measured_median_s", s.median ? real(s.median->value) : Json(nullptr)},
                              {"reason", s.median ? Json(nullptr) : Json(s.median.reason)},
+                             {"kernel", resources_json(s.resources)},
                              {"hw", hw_json(s.hw)}});
   }
   return out;
 }
 
 }  // namespace
+
+Json resources_json(const Known<kernels::KernelResources>& known) {
+  return {{"registers", known ? Json(known->registers) : Json(nullptr)},
+          {"smem_bytes", known ? Json(known->smem_bytes) : Json(nullptr)},
+          {"local_bytes", known ? Json(known->local_bytes) : Json(nullptr)},
+          {"reason", known ? Json(nullptr) : Json(known.reason)}};
+}
 
 void write_clocks(JsonText& to, const ClockState& c) {
   to.member("sm_hz", c.sm_hz);

@@ -68,6 +68,7 @@ Known<T> unknown(const Known<U>& because) {
 void write_clocks(JsonText& to, const ClockState& clocks);
 Json clocks_json(const ClockState& clocks);
 Json hw_json(const HwStage& hw);
+Json resources_json(const Known<kernels::KernelResources>& known);
 Json counters_json(const Known<CounterCheck>& check);
 /// The device, its counters' check, and every pipeline that ran, peers too.
 Json device_json(const RunResult& result);

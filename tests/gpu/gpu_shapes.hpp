@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,11 +34,12 @@ inline AttentionShape random_gpu_shape(Draw& draw, std::int64_t longest) {
   return s;
 }
 
-/// Every pipeline that runs `shape`, with the plans of choice.
-inline MeasureRequest request_for(const AttentionShape& shape, const TilePlan& wanted = {}) {
+/// Every pipeline of `list` that runs `shape`, with the plans of choice.
+inline MeasureRequest request_for(const AttentionShape& shape, const TilePlan& wanted = {},
+                                  std::span<const kernels::Pipeline* const> list = kernels::pipelines()) {
   MeasureRequest request;
   request.shape = shape;
-  for (const kernels::Pipeline* p : kernels::pipelines()) {
+  for (const kernels::Pipeline* p : list) {
     if (p->unsupported(shape).empty()) request.items.push_back({p, p->plan(shape, wanted), {}});
   }
   request.hw_counters = request.timing = false;

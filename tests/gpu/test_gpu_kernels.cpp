@@ -10,11 +10,6 @@ using namespace hbmscope::testing;
 
 namespace {
 
-/// Runs, verifies and counts every pipeline on one shape.
-DeviceMeasurement run_shape(Device& device, const AttentionShape& shape, const TilePlan& wanted = {}) {
-  return measure(device, request_for(shape, wanted));
-}
-
 void hold_against_closed_form(const AttentionShape& shape, const PipelineMeasurement& p) {
   const std::vector<StageTraffic> stages = algorithm(p.pipeline->algorithm).closed_form(shape, p.plan);
   REQUIRE(stages.size() == p.stages.size());
@@ -31,9 +26,13 @@ void hold_against_closed_form(const AttentionShape& shape, const PipelineMeasure
   }
 }
 
+/// Runs, verifies and counts every pipeline of the list on one shape.
 void check_shape(Device& device, const AttentionShape& shape, const TilePlan& wanted,
-                 std::map<std::string_view, int>& seen) {
-  const DeviceMeasurement m = run_shape(device, shape, wanted);
+                 std::map<std::string_view, int>& seen,
+                 std::span<const kernels::Pipeline* const> list = kernels::pipelines()) {
+  const MeasureRequest request = request_for(shape, wanted, list);
+  if (request.items.empty()) return;
+  const DeviceMeasurement m = measure(device, request);
   for (const PipelineMeasurement& p : m.pipelines) {
     CAPTURE(p.pipeline->name);
     CAPTURE(describe(shape, p.plan));
@@ -70,6 +69,26 @@ TEST_CASE("on random shapes every kernel computes attention and counts the bytes
         p->name != "naive_cublas" && (p->algorithm != "flash_v3" || device->properties().compute_major == 9);
     const bool rung = p->algorithm == "flash_v3" && p->name != "flash_v3";  // bf16 only
     CHECK((seen[p->name] >= (rung ? 100 : 250) || !everywhere));
+  }
+}
+
+TEST_CASE("candidates of the tile search compute attention and count what their own plans predict, clusters too") {
+  if (kernels::candidates().empty()) {
+    MESSAGE("this build has none: configure it with HBMSCOPE_TILE_SEARCH");
+    return;
+  }
+  const std::unique_ptr<Device> device = open_device(0);
+  Draw draw(97);
+  std::map<std::string_view, int> seen;
+  for (int i = 0; i < 60; ++i) {
+    AttentionShape shape = random_gpu_shape(draw, 900);
+    shape.dtype = Dtype::bf16;
+    if (i % 2 == 0) shape.mask = Mask::none();
+    check_shape(*device, shape, {}, seen, kernels::candidates());
+  }
+  for (const kernels::Pipeline* p : kernels::candidates()) {
+    CAPTURE(p->name);
+    CHECK(seen[p->name] >= 5);
   }
 }
 
