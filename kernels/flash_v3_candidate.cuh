@@ -1,4 +1,5 @@
 #pragma once
+#include "core/error.hpp"
 #include "kernels/flash_v3.cuh"
 
 /// The host's side of a choice that the tile search times: kernels/flash_v3.cu compiled for HBMSCOPE_CANDIDATE_TILE and
@@ -20,6 +21,10 @@ std::string unsupported(const AttentionShape& s) {
 }
 TilePlan plan(const AttentionShape&, const TilePlan& wanted) {
   TilePlan p = wanted;
+  if (Candidate::kCluster > 1 && p.order == CtaOrder::longest_first_interleaved) {
+    throw Error(ErrorKind::usage, "--order longest-first-interleaved: neighbours in it are of different heads, and no cluster",
+                "take another order, or --cluster 1");
+  }
   take_tile<Candidate>(HBMSCOPE_CANDIDATE_NAME, p);
   return p;
 }

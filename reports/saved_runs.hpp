@@ -41,6 +41,7 @@ inline TilePlan plan_of(const json& j) {
   if (j.contains("gemm_tile")) plan.gemm_tile = {{j["gemm_tile"][0], j["gemm_tile"][1]}};
   if (j.contains("softmax_reads")) plan.softmax_reads = j["softmax_reads"];
   if (j.contains("stages")) plan.stages = j["stages"];
+  if (j.contains("cluster")) plan.cluster = j["cluster"];
   if (j.contains("order") && j["order"] != "ascending") {
     plan.order = j["order"] == "longest_first" ? CtaOrder::longest_first : CtaOrder::longest_first_interleaved;
   }

@@ -111,19 +111,19 @@ void each_held_to_the_model(std::initializer_list<const char*> files, std::initi
 }  // namespace
 
 TEST_CASE("what kernels counted on an H200 is what the closed forms say, tensor by tensor") {
-  const int compared =
-      each_counted({"h200/forward.jsonl", "h200/orders.jsonl", "h200/ladder.jsonl"}, "kernel_counter",
-                   [](const json& counted, const std::string& name, const AttentionShape& shape, const TilePlan& plan) {
-                     const Traffic expected = total(algorithm(name).closed_form(shape, plan));
-                     const json none = {{"read_bytes", 0}, {"write_bytes", 0}};
-                     for (const TensorInfo& t : kTensors) {
-                       CAPTURE(t.name);
-                       const json& tensors = counted["tensors"];
-                       const json& mine = tensors.contains(t.name) ? tensors[std::string(t.name)] : none;
-                       CHECK(mine["read_bytes"] == expected[t.tensor].read.value());
-                       CHECK(mine["write_bytes"] == expected[t.tensor].write.value());
-                     }
-                   });
+  const int compared = each_counted(
+      {"h200/forward.jsonl", "h200/orders.jsonl", "h200/ladder.jsonl", "h200/cluster.jsonl"}, "kernel_counter",
+      [](const json& counted, const std::string& name, const AttentionShape& shape, const TilePlan& plan) {
+        const Traffic expected = total(algorithm(name).closed_form(shape, plan));
+        const json none = {{"read_bytes", 0}, {"write_bytes", 0}};
+        for (const TensorInfo& t : kTensors) {
+          CAPTURE(t.name);
+          const json& tensors = counted["tensors"];
+          const json& mine = tensors.contains(t.name) ? tensors[std::string(t.name)] : none;
+          CHECK(mine["read_bytes"] == expected[t.tensor].read.value());
+          CHECK(mine["write_bytes"] == expected[t.tensor].write.value());
+        }
+      });
   CHECK(compared >= 100);
 }
 
@@ -237,6 +237,45 @@ TEST_CASE("flash names the kernel that was the faster in each saved shape, or wi
     ++compared;
   }
   CHECK(compared == 30);
+}
+
+TEST_CASE(
+    "what a cluster asks for once arrives twice: L2 looks up the closed form's bytes, the SMs receive K and V each") {
+  int compared = 0;
+  for (const json& run : saved("h200/cluster.jsonl")) {
+    const json& a = run["algorithms"][0];
+    CHECK(a["plan"]["cluster"] == 2);
+    const AttentionShape shape = shape_of(run["shape"]);
+    const Traffic asked = total(algorithm("flash_v3").closed_form(shape, plan_of(a["plan"])));
+    const std::int64_t keys = asked[Tensor::K].read.value() + asked[Tensor::V].read.value();
+    const json& hw = run["device"]["pipelines"][0]["hw"];
+    const double received = hw["sm_l2_read_bytes"], looked_up = hw["l2_lookup_bytes"];
+    const auto reads = static_cast<double>(asked.sum().read.value());
+    CHECK(std::fabs(received / (reads + static_cast<double>(keys)) - 1) < 0.01);  // 80 keys a tile: zeros past the end
+    CHECK(std::fabs(looked_up / reads - 1) < 0.03);
+    ++compared;
+  }
+  CHECK(compared == 2);
+}
+
+TEST_CASE("the tiles that ship are within 3 % of the fastest that the search found, for each shape it timed") {
+  const json search = saved("h200/tiles.json").at(0);
+  for (const json& one : search["tile_searches"]) {
+    CAPTURE(one["shape"].dump());
+    double best = 0, shipped = 0;
+    for (const json& kernel : one["kernels"]) {
+      CHECK(kernel["verified"]["status"] == "ok");
+      CHECK(kernel["verified"]["bit_identical"] == true);
+      best = std::max(best, kernel["achieved_flop_per_s"].get<double>());
+      if (kernel["name"] != "flash_v3") continue;
+      shipped = kernel["achieved_flop_per_s"];
+      const QueryTile tile = flash_v3_tile(shape_of(one["shape"]));
+      CHECK(kernel["plan"]["block_q"] == tile.block_q);
+      CHECK(kernel["plan"]["block_kv"] == tile.block_kv);
+    }
+    CHECK(shipped > 0.97 * best);
+  }
+  CHECK(search["tile_searches"].size() == 18);
 }
 
 TEST_CASE("the rungs below flash_v3 are right, deterministic, and receive the bytes that it receives") {

@@ -6,7 +6,7 @@
 namespace hbmscope {
 namespace {
 
-constexpr std::int64_t kSampledRows = 256, kSampledHeads = 4;
+constexpr std::int64_t kVerifiedRows = 256, kVerifiedHeads = 4;
 
 /// Does the pipeline leave LSE? Its closed form says whether it writes any.
 bool writes_lse(const AttentionShape& shape, const MeasureRequest::Item& item) {
@@ -28,7 +28,7 @@ std::string what_is_wrong(const ForeignExactness& f, std::int64_t nonfinite) {
 }  // namespace
 
 void verify(Bench& bench, const MeasureRequest& request, std::vector<PipelineMeasurement>& results) {
-  const RowSample sample = sample_rows(request.shape, kSampledRows, kSampledHeads, request.seed);
+  const RowSample sample = sample_rows(request.shape, kVerifiedRows, kVerifiedHeads, request.seed);
   std::vector<AttentionResult> outputs;
   std::vector<NamedPlan> mirrored;
   std::vector<std::int64_t> nonfinite;
