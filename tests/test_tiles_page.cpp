@@ -176,6 +176,34 @@ TEST_CASE("the page loads nothing, says what was scaled, and lets no name of a G
   CHECK(has(page, "prefers-reduced-motion"));
 }
 
+TEST_CASE("what an earlier pass left lies in HBM from the first event on, and what this one makes does not") {
+  for (const char* pass : {"forward", "backward"}) {
+    RunRequest request = request_of(shape_of(512));
+    request.pass = pass;
+    const SmallTrace small = small_trace(request);
+    const std::string page = plot::tiles_animation_page(small);
+    const std::size_t begin = page.find('{', page.find("application/json"));
+    const json data = json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+    REQUIRE(data["algorithms"].size() == small.schedules.size());
+    for (const json& a : data["algorithms"]) {
+      std::string there;
+      for (const json& grid : a["grids"]) {
+        if (grid[3] == 1) there += data["tensors"][grid[0].get<std::size_t>()]["name"].get<std::string>() + " ";
+      }
+      CAPTURE(a["name"].get<std::string>());
+      if (std::string(pass) == "forward") {
+        CHECK(there == "Q K V ");
+      } else if (a["name"] == "naive_bwd") {
+        CHECK(there == "Q K V P dO ");
+      } else if (a["name"] == "flash_v2_bwd") {
+        CHECK(there == "Q K V O LSE dO ");
+      } else {
+        CHECK(there == "Q K V O l m dO ");
+      }
+    }
+  }
+}
+
 TEST_CASE("trace --html writes such a page, whole or not at all") {
   const TemporaryFolder folder;
   const std::string path = folder.file("tiles.html");

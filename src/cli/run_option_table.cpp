@@ -51,12 +51,12 @@ const RunOption kRunOptions[]{
      "Query heads of a kv head share a tile (split_kv: by default)"},
     {kPlan, "--no-pack-gqa", FlagOption{&O::no_pack_gqa}, nullptr, "They do not (flash_v2: by default)"},
     {kPlan, "--cluster", CountOption{&O::cluster}, nullptr,
-     "flash_v2: query tiles that share each K and V tile by multicast"},
+     "flash_v2, flash_v3: query tiles that share each K and V tile by multicast"},
     {kPlan, "--kv-splits", CountOption{&O::kv_splits}, nullptr,
      "split_kv: splits of the keys (default: as many as fill the GPU)"},
     {kPlan, "--order", TextOption{&O::order}, "ORDER",
-     "CTAs start ascending, longest-first or longest-first-interleaved (default: ascending; on a GPU, the last where "
-     "causal)"},
+     "CTAs start ascending, longest-first or longest-first-interleaved (default: ascending; on a GPU, one of "
+     "the last two where causal)"},
 
     {kMachine, "--gpu", TextOption{&O::gpu}, "NAME|FILE.json",
      "A GPU of `hbmscope gpu list`, or a FILE.json of your own (default: this machine's, else H100 SXM)"},

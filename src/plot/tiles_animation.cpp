@@ -96,13 +96,16 @@ std::string totals(const SmallTrace& t) {
 /// The tensors of all schedules, in the order of the model, and the grid of tiles that each has in one schedule.
 struct Grid {
   std::int64_t rows = 0, columns = 0;
+  bool there = false;  ///< in HBM before the first event: an input, or what an earlier pass left, which is read first
 };
 using Grids = std::map<Tensor, Grid>;
 
 Grids grids_of(const SmallSchedule& s) {
   Grids grids;
   for (const TileEvent& e : s.events) {
-    Grid& grid = grids[e.tile.tensor];
+    const auto [at, first] = grids.try_emplace(e.tile.tensor);
+    Grid& grid = at->second;
+    if (first) grid.there = !e.store;
     grid.rows = std::max(grid.rows, e.tile.row + 1);
     grid.columns = std::max(grid.columns, e.tile.column + 1);
   }
@@ -111,7 +114,7 @@ Grids grids_of(const SmallSchedule& s) {
 
 ordered_json schedule_json(const SmallSchedule& s, const std::map<Tensor, std::size_t>& numbers) {
   ordered_json grids = ordered_json::array(), events = ordered_json::array();
-  for (const auto& [tensor, grid] : grids_of(s)) grids.push_back({numbers.at(tensor), grid.rows, grid.columns});
+  for (const auto& [tensor, grid] : grids_of(s)) grids.push_back({numbers.at(tensor), grid.rows, grid.columns, grid.there ? 1 : 0});
   for (const TileEvent& e : s.events) {
     events.push_back({e.request ? 1 : 0, e.stage, numbers.at(e.tile.tensor), e.tile.row, e.tile.column, e.bytes.value(),
                       e.store ? 1 : 0, e.through_hbm ? 1 : 0, e.cta, e.step, e.first_of_step ? 1 : 0});
@@ -126,7 +129,7 @@ std::string data_json(const SmallTrace& t, const Grids& all) {
   ordered_json tensors = ordered_json::array(), algorithms = ordered_json::array();
   for (const auto& [tensor, grid] : all) {
     numbers.emplace(tensor, numbers.size());
-    tensors.push_back({{"name", info(tensor).name}, {"input", info(tensor).role == TensorRole::input}});
+    tensors.push_back({{"name", info(tensor).name}});
   }
   for (const SmallSchedule& s : t.schedules) algorithms.push_back(schedule_json(s, numbers));
   return ordered_json{{"l2_bytes", t.l2.value()},

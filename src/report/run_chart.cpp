@@ -80,7 +80,7 @@ std::vector<TextLine> measured_lines(const std::vector<GpuRoof>& roofs, const Ro
 /// What the bytes between SM and L2 allow, and which roof of all is the lowest.
 std::string second_line(const std::vector<GpuRoof>& roofs, const RoofDemand& demand, std::vector<TextPoint>& points,
                         char mark) {
-  std::string words = "   ";
+  std::string words = "  ";
   const auto l2 =
       std::find_if(roofs.begin(), roofs.end(), [](const GpuRoof& roof) { return roof.resource == RoofResource::l2; });
   if (l2 != roofs.end()) {
@@ -88,16 +88,16 @@ std::string second_line(const std::vector<GpuRoof>& roofs, const RoofDemand& dem
       const double intensity = demand.flop / *demand.l2_bytes;
       points.push_back({mark, intensity, *allowed});
       words +=
-          fmt::format(" at SM-L2 {} FLOP/B, at most {};", text::intensity({intensity}), text::flop_rate({*allowed}));
+          fmt::format(" at SM-L2 {} FLOP/B, {};", text::intensity({intensity}), text::flop_rate({*allowed}));
     }
   }
   if (const std::optional<LowestRoof> lowest = lowest_roof(roofs, demand))
-    words += fmt::format(" lowest roof: {}", lowest->roof->label);
+    words += fmt::format(" lowest roof: {}, {}", lowest->roof->label, text::flop_rate({lowest->flop_per_s}));
   return words;
 }
 
 std::string roof_words(const GpuSpec& gpu, FlopPerSecond peak) {
-  return fmt::format("FLOP/s over FLOP/B; {}, {}", text::flop_rate(peak), text::byte_rate(gpu.hbm_bandwidth));
+  return fmt::format("FLOP/s over FLOP/B; datasheet {}, {}", text::flop_rate(peak), text::byte_rate(gpu.hbm_bandwidth));
 }
 
 void append_roofline(Document& out, const RunResult& r, const ChartStyle& style) {

@@ -88,8 +88,8 @@
       this.held = new Map();      // tiles in L2, the oldest first; true: not yet in HBM
       this.onChip = [];           // requests of the step
       this.inHbm = new Set();
-      for (const [tensor, rows, columns] of this.algorithm.grids) {
-        if (!this.data.tensors[tensor].input) continue;
+      for (const [tensor, rows, columns, there] of this.algorithm.grids) {
+        if (!there) continue;
         for (let row = 0; row < rows; ++row)
           for (let column = 0; column < columns; ++column) this.inHbm.add(tensor + "," + row + "," + column);
       }
