@@ -88,6 +88,15 @@ TEST_CASE("the saved runs of an H200 are equal to themselves, alone and as a fol
   }
 }
 
+TEST_CASE("a comparison in which nothing meets nothing fails: it would pass for ever") {
+  const TemporaryFolder folder;
+  const std::string rows = folder.file("rows.jsonl");
+  CHECK(run_program({"sweep", "--heads", "5,6", "--kv-heads", "4", "-o", rows}).code == 5);  // both points fail
+  const Outcome outcome = run_program({"compare", rows, rows});
+  CHECK(outcome.code == 5);
+  CHECK(has(outcome.err, "no entry is in both, so nothing was compared"));
+}
+
 TEST_CASE("a byte that changed is found with its boundary, tensor and direction, and fails") {
   Sides sides;
   json changed = plain_result();

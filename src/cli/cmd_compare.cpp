@@ -103,6 +103,7 @@ double parse_probability(std::string_view text, std::string_view option) {
 }
 
 bool has_failed(const ResultDifferences& d, const CompareOptions& o) {
+  if (d.matched.empty()) return true;  // a comparison of nothing would pass for ever
   if (d.any(Verdict::different) || d.any(Verdict::slower)) return true;
   if (!o.allow_missing && (d.any(Verdict::lost) || !d.missing.empty())) return true;
   return o.strict && (!d.differences.empty() || !d.added.empty());
@@ -118,6 +119,7 @@ std::string failure(const ResultDifferences& d, const CompareOptions& o) {
   const auto say = [&](std::ptrdiff_t n, const char* what) {
     if (n > 0) words += (words.empty() ? "" : ", ") + std::to_string(n) + " " + what;
   };
+  if (d.matched.empty()) words = "no entry is in both, so nothing was compared";
   say(count(Verdict::different), "of other size");
   say(count(Verdict::slower), "slower");
   if (o.strict) say(count(Verdict::faster), "faster");

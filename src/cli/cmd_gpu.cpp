@@ -5,6 +5,7 @@
 #include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/typed_options.hpp"
 #include "core/parse.hpp"
 #include "core/split_list.hpp"
 #include "report/gpu_report.hpp"
@@ -100,7 +101,7 @@ void add_gpu(CLI::App& app, const Invocation& invocation) {
 
   CLI::App* const probing =
       command->add_subcommand("probe", "Measure this machine's roofs, and whether its counters count right");
-  probing->add_option("--device", options->device, "Which CUDA device, from 0")->capture_default_str();
+  add_device(*probing, options->device, "Which CUDA device, from 0");
   add_json(*probing, *options, "Write the result as JSON to FILE, or - for standard output");
   probing->footer("Takes some ten seconds. Example: hbmscope gpu probe --json roofs.json");
   probing->callback([options, &invocation] { probe_device(*options, invocation.argv); });
@@ -119,7 +120,7 @@ void add_gpu(CLI::App& app, const Invocation& invocation) {
                    "Lengths, separated by commas; each is timed with and without causal mask")
       ->type_name("LIST")
       ->capture_default_str();
-  tiles->add_option("--device", options->device, "Which CUDA device, from 0")->capture_default_str();
+  add_device(*tiles, options->device, "Which CUDA device, from 0");
   add_json(*tiles, *options, "Write the result as JSON to FILE, or - for standard output");
   tiles->footer(
       "Takes some ten seconds a shape. The choices are those of kernels/flash_v3_candidates.def, which a build has "

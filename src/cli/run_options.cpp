@@ -205,7 +205,7 @@ void add_run_option(CLI::App& c, const RunOption& option, RunOptions& o) {
       return option.type != nullptr || (o.*t.to).empty() ? added : added->capture_default_str();
     }
     CLI::Option* operator()(FlagOption f) const { return c.add_flag(option.name, o.*f.to, option.help); }
-    CLI::Option* operator()(DeviceOption) const { return c.add_option(option.name, o.device, option.help); }
+    CLI::Option* operator()(DeviceOption) const { return add_device(c, o.device, option.help); }
     CLI::Option* operator()(SeedOption) const {
       return c.add_option_function<std::string>(
           option.name, [&o = o](const std::string& text) { o.seed = parse_seed(text); }, option.help);

@@ -52,6 +52,22 @@ CLI::Option* add_real(CLI::App& command, const std::string& name, Target& target
       command, name, target, [](std::string_view text, std::string_view option) { return parse_real(text, option); },
       help, "X");
 }
+/// Which CUDA device.
+inline CLI::Option* add_device(CLI::App& command, int& target, const std::string& help) {
+  return add_parsed(
+      command, "--device", target,
+      [](std::string_view text, std::string_view option) {
+        constexpr std::int64_t kMost = 1023;
+        const std::int64_t device = parse_count(text, option, 0);
+        if (device > kMost) {
+          throw Error(ErrorKind::usage,
+                      std::string(option) + ": no machine has that many devices, got " + std::string(text),
+                      "nvidia-smi lists this machine's, from 0");
+        }
+        return static_cast<int>(device);
+      },
+      help, "N");
+}
 template <class Target>
 CLI::Option* add_bytes(CLI::App& command, const std::string& name, Target& target, const std::string& help) {
   return add_parsed(

@@ -209,7 +209,8 @@ class Roofline {
     } else {
       chart_.notes.emplace_back(
           "Measured roofs are those of gpu probe. A mark at SM-L2 belongs under the L2's roof, which is of reads while "
-          "the bytes are reads and writes; predicted times leave the L2 out, so a predicted mark may stand above it. The "
+          "the bytes are reads and writes; predicted times leave the L2 out, so a predicted mark may stand above it. "
+          "The "
           "table names the roof that each algorithm meets first; a resource counts by "
           "its highest measured roof.");
       if (shown_.size() == 1) add_lowest();

@@ -114,7 +114,8 @@ Grids grids_of(const SmallSchedule& s) {
 
 ordered_json schedule_json(const SmallSchedule& s, const std::map<Tensor, std::size_t>& numbers) {
   ordered_json grids = ordered_json::array(), events = ordered_json::array();
-  for (const auto& [tensor, grid] : grids_of(s)) grids.push_back({numbers.at(tensor), grid.rows, grid.columns, grid.there ? 1 : 0});
+  for (const auto& [tensor, grid] : grids_of(s))
+    grids.push_back({numbers.at(tensor), grid.rows, grid.columns, grid.there ? 1 : 0});
   for (const TileEvent& e : s.events) {
     events.push_back({e.request ? 1 : 0, e.stage, numbers.at(e.tile.tensor), e.tile.row, e.tile.column, e.bytes.value(),
                       e.store ? 1 : 0, e.through_hbm ? 1 : 0, e.cta, e.step, e.first_of_step ? 1 : 0});

@@ -87,8 +87,7 @@ std::string second_line(const std::vector<GpuRoof>& roofs, const RoofDemand& dem
     if (const std::optional<double> allowed = allowed_flop_per_s(*l2, demand)) {
       const double intensity = demand.flop / *demand.l2_bytes;
       points.push_back({mark, intensity, *allowed});
-      words +=
-          fmt::format(" at SM-L2 {} FLOP/B, {};", text::intensity({intensity}), text::flop_rate({*allowed}));
+      words += fmt::format(" at SM-L2 {} FLOP/B, {};", text::intensity({intensity}), text::flop_rate({*allowed}));
     }
   }
   if (const std::optional<LowestRoof> lowest = lowest_roof(roofs, demand))
@@ -126,7 +125,10 @@ void append_roofline(Document& out, const RunResult& r, const ChartStyle& style)
     if (any_measured) legend.push_back(second_line(roofs, last, points, mark));
     ++mark;
   }
-  if (!ridge) return;
+  if (!ridge) {
+    out.push_back(Labelled{"Roofline", "not drawn: the bytes through HBM are not known; --engine sim simulates them"});
+    return;
+  }
   Drawing drawing{fmt::format("Roofline at HBM  ({})", roof_words(r.request.gpu, *peak)), {}};
   drawing.lines = draw_roofline(
       {ridge->value, peak->value, measured_lines(roofs, last)}, points,
