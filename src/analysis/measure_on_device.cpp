@@ -89,6 +89,16 @@ void keep(const RunRequest& request, AlgorithmResult& a, const PipelineMeasureme
                       : Known<FlopPerSecond>::missing(p.time.status, p.time.reason);
 }
 
+/// That of flash_v3, or its query tile with the rung's own tile of keys: flash_v3 has more tiles than its rungs.
+TilePlan rung_plan(const kernels::Pipeline& rung, const AttentionShape& shape, TilePlan summit) {
+  try {
+    return rung.plan(shape, summit);
+  } catch (const Error&) {
+    summit.block_kv = 0;
+    return rung.plan(shape, summit);
+  }
+}
+
 MeasureRequest request_of(const RunResult& r) {
   MeasureRequest m;
   m.shape = r.request.shape;
@@ -171,8 +181,9 @@ void measure_on_device(RunResult& r, const std::function<void(const std::string&
       item.pipeline = rung;
       item.unsupported = rung->unsupported(r.request.shape);
       try {
-        item.plan = rung->plan(r.request.shape, summit.plan);
-      } catch (const Error& error) {  // flash_v3 has more tiles than its rungs
+        item.plan = rung_plan(*rung, r.request.shape, summit.plan);
+        item.stage_bytes = {total(algorithm(rung->algorithm).closed_form(r.request.shape, item.plan)).total()};
+      } catch (const Error& error) {
         item.unsupported = error.what();
       }
       request.items.push_back(std::move(item));
