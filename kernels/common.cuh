@@ -15,7 +15,6 @@ using Half = __half;
 using BFloat16 = __nv_bfloat16;
 
 constexpr int kWarpSize = 32;
-constexpr float kLog2e = 1.44269504088896340736f;
 constexpr float kLn2 = 0.69314718055994530942f;
 
 constexpr __host__ __device__ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -63,9 +62,20 @@ __device__ inline std::uint32_t smem_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
+/// Whether other CTAs will soon read the same again. What they will not is the first to leave L2.
+enum class Reuse { soon, none };
 /// Copies the first `bytes` (0 to 16) of 16 and fills the rest with zeros; past L1, which has no use for a tile.
+template <Reuse kReuse = Reuse::soon>
 __device__ inline void copy_async_16(std::uint32_t to, const void* from, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+  if constexpr (kReuse == Reuse::soon) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+  } else {
+    asm volatile(
+        "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; "
+        "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, policy; }" ::"r"(to),
+        "l"(from), "r"(bytes)
+        : "memory");
+  }
 }
 __device__ inline void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -189,6 +199,13 @@ __device__ inline int lane_now() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
+}
+
+/// And in its CTA.
+__device__ inline int thread_now() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
 }
 
 // ---- places

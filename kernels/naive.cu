@@ -39,8 +39,7 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
   const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   ByteCounter<kCounted> counter;
-  const TilePlace at = tile_of_cta(a, static_cast<int>(ceil_div(a.seqlen_q, Tile::kRows)),
-                                   static_cast<int>(ceil_div(a.seqlen_kv, Tile::kColumns)));
+  const TilePlace at = score_tile_of_cta<sizeof(T)>(a, Tile::kRows, Tile::kColumns);
   const int d = a.head_dim, q_first = at.row * Tile::kRows, k_first = at.column * Tile::kColumns;
   const int q_rows = a.seqlen_q - q_first, k_rows = a.seqlen_kv - k_first;  // as many or more: whole
   const T* q = a.get<const T>(Tensor::Q) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, d) +
@@ -55,7 +54,7 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
                   [&](int slice, std::uint32_t q_slice, std::uint32_t k_slice) {
                     // HBM read: Q and K tiles, 64 of their d columns
                     const int x = slice * kDepth;
-                    load_operand_a<Tile>(q_slice, q + x, d, q_rows, d - x, Tensor::Q, counter);
+                    load_operand_a<Tile, Reuse::soon>(q_slice, q + x, d, q_rows, d - x, Tensor::Q, counter);
                     Scores::load_operand_b(k_slice, k + x, d, k_rows, d - x, Tensor::K, counter);
                   });
 
@@ -76,8 +75,7 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
   const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   ByteCounter<kCounted> counter;
-  const TilePlace at = tile_of_cta(a, static_cast<int>(ceil_div(a.seqlen_q, Tile::kRows)),
-                                   static_cast<int>(ceil_div(a.head_dim_v, Tile::kColumns)));
+  const TilePlace at = output_tile_of_cta(a, Tile::kRows, Tile::kColumns);
   const int dv = a.head_dim_v, q_first = at.row * Tile::kRows, x_first = at.column * Tile::kColumns;
   const int q_rows = a.seqlen_q - q_first, columns = dv - x_first;
   const T* p = a.get<const T>(Tensor::P) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, a.score_stride) +
@@ -91,7 +89,7 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
                   [&](int slice, std::uint32_t p_slice, std::uint32_t v_slice) {
                     // HBM read: P tile [Br, 64] and V tile [64, Bc]
                     const int c = slice * kDepth, keys = a.seqlen_kv - c;
-                    load_operand_a<Tile>(p_slice, p + c, a.score_stride, q_rows, keys, Tensor::P, counter);
+                    load_operand_a<Tile, Reuse::none>(p_slice, p + c, a.score_stride, q_rows, keys, Tensor::P, counter);
                     Output::load_operand_b(v_slice, v + std::int64_t{c} * dv, dv, columns, keys, Tensor::V, counter);
                   });
 

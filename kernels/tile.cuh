@@ -34,14 +34,13 @@ __device__ inline void load_tile(std::uint32_t tile, const T* from, std::int64_t
 /// HBM read: as load_tile, for tiles whose rows divide evenly among the threads. Each thread keeps to one chunk of
 /// every kStep-th row, so that a copy costs one addition and, where kStep is not a multiple of 8, a step of the
 /// swizzle.
-template <int kRows, int kWidth, int kThreads, class T, class Counter>
+template <int kRows, int kWidth, int kThreads, Reuse kReuse = Reuse::soon, class T, class Counter>
 __device__ inline void load_slice(std::uint32_t slice, const T* from, std::int64_t stride, int rows, int width,
                                   Tensor tensor, Counter& counter) {
   static_assert(sizeof(T) == 2);
   constexpr int kChunks = kWidth / 8, kStep = kThreads / kChunks;
   static_assert(kThreads % kChunks == 0 && (kStep % 8 == 0 || 8 % kStep == 0) && kRows % kStep == 0);
-  int thread;  // read anew, so that what follows from it takes no registers between one tile and the next
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  const int thread = thread_now();  // what follows from it takes no registers between one tile and the next
   const int row = thread / kChunks, chunk = thread % kChunks;
   const int valid = max(0, min(16, 2 * (width - chunk * 8)));  // bytes of this chunk within the row
   const std::uint32_t to = slice + tile_offset<kWidth>(row, chunk);
@@ -49,8 +48,9 @@ __device__ inline void load_slice(std::uint32_t slice, const T* from, std::int64
 #pragma unroll
   for (int i = 0; i < kRows / kStep; ++i) {
     const int bytes = row + i * kStep < rows ? valid : 0;
-    const std::uint32_t swizzle = (i * kStep % 8) << 4;                   // row has none of these bits
-    copy_async_16((to ^ swizzle) + i * (kStep * kWidth * 2), at, bytes);  // no byte, no access: `at` may lie beyond
+    const std::uint32_t swizzle = (i * kStep % 8) << 4;  // row has none of these bits
+    // No byte, no access: `at` may lie beyond.
+    copy_async_16<kReuse>((to ^ swizzle) + i * (kStep * kWidth * 2), at, bytes);
     counter.read(tensor, bytes);
     at += kStep * stride;
   }

@@ -21,6 +21,10 @@ enum class CtaOrder : std::uint8_t {
   longest_first_interleaved,  ///< the last query tile of every head, then the one before it of every head, ...
 };
 
+/// naive's tiles of S go to CTAs panel by panel: as many columns of tiles as this much of K fills, at least one, and in
+/// a panel row by row. So most of K of the panel in hand stays in L2, however long a head is.
+inline constexpr std::int64_t kPanelBytes = 8 << 20;
+
 /// How one kernel is tiled. Each algorithm reads its own part (Algorithm::plan_keys) and ignores the rest.
 struct TilePlan {
   std::int64_t block_q = 0;   ///< query rows of a tile (Br in the papers); 0: not chosen yet

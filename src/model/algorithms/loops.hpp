@@ -54,6 +54,16 @@ struct Place {
   std::int64_t tile, batch_head, batch, head;
 };
 
+/// Which of rows x columns tiles is the `tile`th, by panels of `panel` columns, each of them row by row.
+struct PanelPlace {
+  PanelPlace(std::int64_t tile, std::int64_t rows, std::int64_t columns, std::int64_t panel) {
+    const std::int64_t first = tile / (rows * panel) * panel, width = std::min(panel, columns - first);
+    const std::int64_t in_panel = tile - rows * first;
+    row = in_panel / width, column = first + in_panel % width;
+  }
+  std::int64_t row, column;
+};
+
 inline Bytes bytes(std::int64_t rows, std::int64_t width, std::int64_t element_bytes) {
   return Count(rows) * (Count(width) * Bytes(element_bytes));
 }

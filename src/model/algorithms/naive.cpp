@@ -27,6 +27,7 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   const Tensor V = repeat ? Tensor::Vx : Tensor::V;
   const Tiles rows(s.seqlen_q, bm), keys(s.seqlen_kv, bn), columns(s.head_dim_v, whole ? s.head_dim_v : bn);
   const std::int64_t heads = s.batch * s.num_heads;
+  const std::int64_t panel = std::clamp<std::int64_t>(kPanelBytes / (bn * s.head_dim * e), 1, keys.count());
   const auto kv_of = [=](const Place& at) { return repeat ? at.batch_head : kv_batch_head(s, at.batch, at.head); };
   const auto first_of_group = [=](const Place& at) { return repeat || at.head % s.group_size() == 0; };
 
@@ -43,7 +44,8 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   };
   const auto qk = [=](std::int64_t cta, std::int64_t, TileListener& to) {
     const Place at(cta, rows.count() * keys.count(), s.num_heads);
-    const Rows q = rows[at.tile / keys.count()], c = keys[at.tile % keys.count()];
+    const PanelPlace tile(at.tile, rows.count(), keys.count(), panel);
+    const Rows q = rows[tile.row], c = keys[tile.column];
     to.load({Tensor::Q, at.batch_head, q.index}, bytes(q.count(), s.head_dim, e));
     if (!whole || first_of_group(at)) to.load({K, kv_of(at), c.index}, bytes(c.count(), s.head_dim, e));
     to.store({Tensor::S, at.batch_head, q.index, c.index}, bytes(q.count(), c.count(), score_bytes));
