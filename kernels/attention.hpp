@@ -29,7 +29,8 @@ struct AttentionArgs {
   /// Key c is visible to query q iff band_low <= c - q <= band_high (Mask, with its offset worked in).
   std::int32_t band_low = 0, band_high = 0;
   CtaOrder order = CtaOrder::ascending;
-  float scale = 0;  ///< 1 / sqrt(head_dim)
+  float scale = 0;    ///< 1 / sqrt(head_dim)
+  float to_log2 = 0;  ///< scale * log2 e: exp(scale * s) = 2^(to_log2 * s)
 
   template <class T>
 #ifdef __CUDACC__

@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) flash_v1_kernel(const __gri
 
       RowState<1> tile;
       std::uint32_t p[kBkv / 16][4];
-      update_maximum(tile, s, a.scale);
-      exponentiate<T, kBkv>(p, s, tile, a.scale);
+      update_maximum(tile, s, a.to_log2);
+      exponentiate_to_p<T, kBkv>(p, s, tile.m[0], tile.l[0], a.to_log2);
       Merged merged[2];  // rows l/4 and l/4 + 8 of the warp's
 #pragma unroll
       for (int half = 0; half < 2; ++half) {

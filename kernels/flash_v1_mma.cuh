@@ -80,24 +80,6 @@ __device__ inline void store_pair(std::uint32_t at, std::uint32_t pair) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(pair) : "memory");
 }
 
-/// P = exp(s - m) as operand A of the next product, 16 keys each; `l` takes the sum of the lane's columns.
-template <class T, int kBkv>
-__device__ inline void exponentiate(std::uint32_t (&p)[kBkv / 16][4], const float (&s)[1][kBkv / 8][4],
-                                    RowState<1>& row, float scale) {
-  const float to_log2 = scale * kLog2e;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float shift = row.m[0][half];
-#pragma unroll
-    for (int n = 0; n < kBkv / 8; ++n) {  // rows l/4, then l/4 + 8 of the first eight keys, then of the next
-      const float p0 = exp2_fast(fmaf(s[0][n][2 * half], to_log2, -shift));
-      const float p1 = exp2_fast(fmaf(s[0][n][2 * half + 1], to_log2, -shift));
-      row.l[0][half] += p0 + p1;
-      p[n / 2][n % 2 * 2 + half] = pack<T>(p0, p1);
-    }
-  }
-}
-
 /// o += P V for kColumns columns of V from `first` on.
 template <class T, int kBkv, int kD, int kColumns>
 __device__ inline void multiply_columns(float (&o)[kColumns / 8][4], const std::uint32_t (&p)[kBkv / 16][4],

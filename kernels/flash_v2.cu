@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kCtasPerSm)
       }
       if (!keys.all_visible(c, c + kBkv - 1)) mask_scores<kM, kBkv>(s, a, q_first + warp_row, c);
       rescale(row, o, update_maximum(row, s, a.scale));
-      multiply_pv<T, kM, kBkv, kD, kExact>(o, s, row, v_at + buffer, dv, a.scale);
+      multiply_pv<T, kM, kBkv, kD, kExact>(o, s, row, v_at + buffer, dv, a.to_log2);
     }
   }
   __syncthreads();  // the Q tile is free: O leaves through it

@@ -1,4 +1,4 @@
-// Idea:    flash_v3d with CTAs that stay and draw query tiles: the first copies of the next run while one is finished
+// Idea:    flash_v3e with CTAs that stay and draw query tiles: the first copies of the next run while one is finished
 // Reads:   Q = B*H*Nq*d*e; K = B*H*ceil(Nq/Br)*Nk*d*e; V = B*H*ceil(Nq/Br)*Nk*dv*e
 // Writes:  O = B*H*Nq*dv*e; LSE = B*H*Nq*4
 // On chip: (Br*D + 4*Bc*D)*e
@@ -22,17 +22,36 @@ namespace {
 struct QueryTiles {
   unsigned count;
   unsigned* drawn;  ///< beyond the first of each CTA; 0 at the start of a launch, and again at its end
+  /// Takes a while, which `next` waits for.
   template <class Tile>
-  __device__ unsigned next(unsigned place) const {
+  __device__ unsigned draw() const {
+    return Tile::kStays && Tile::kCluster == 1 ? atomicAdd(drawn, 1) : 0;
+  }
+  template <class Tile>
+  __device__ unsigned next(unsigned place, unsigned draw) const {
     if constexpr (!Tile::kStays) return count;
     if constexpr (Tile::kCluster > 1) return place + gridDim.x;  // neighbours stay together
-    const unsigned n = atomicAdd(drawn, 1);
-    if (n == count - 1) *drawn = 0;  // each CTA draws in vain once, so there are `count` draws
-    return n + gridDim.x;
+    if (draw == count - 1) *drawn = 0;                           // each CTA draws in vain once: there are `count` draws
+    return draw + gridDim.x;
   }
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+/// To each warpgroup its rows of the nth query tile, or word that there is nothing to copy.
+template <class Tile, class Counter>
+__device__ void copy_queries(const AttentionArgs& a, const InputMaps& maps, const Smem<Tile>& smem,
+                             const Work<Tile>& work, unsigned n, Counter& counter) {
+#pragma unroll 1
+  for (int warpgroup = 0; warpgroup < Tile::kWarpgroups; ++warpgroup) {
+    wait_barrier(smem.q_free(warpgroup), n % 2 ^ 1);
+    if (work.kv_tiles > 0) {
+      copy_q(a, maps, smem, work, warpgroup, counter);
+    } else {
+      arrive(smem.q_full(warpgroup));
+    }
+  }
+}
 
 /// The thread that copies. It does not stop at the end of a query tile: the next one finds its first tiles there.
 template <class Tile, bool kCounted>
@@ -41,28 +60,41 @@ __device__ void copy_tiles(const AttentionArgs& a, const InputMaps& maps, QueryT
   unsigned place = blockIdx.x, kv_count = 0;  // of tiles so far
 #pragma unroll 1
   for (unsigned q_count = 0;; ++q_count) {
-    wait_barrier(smem.q_free(), q_count % 2 ^ 1);
-    store_smem(smem.place(), place);
-    if (place >= tiles.count) break;
-    const Work<Tile> work(a, place);
-    if (work.kv_tiles > 0) {
-      copy_q(a, maps, smem, work, counter);
-      copy_all_keys(a, maps, smem, work, kv_count, counter);
-      kv_count += work.kv_tiles;
-    } else {
-      arrive(smem.q_full());
+    Work<Tile>& work = smem.work(q_count);
+    if (place >= tiles.count) {
+      work.kv_tiles = Work<Tile>::kNone;
+      copy_queries(a, maps, smem, work, q_count, counter);
+      break;
     }
-    place = tiles.next<Tile>(place);  // not before the last copy has begun: who draws early keeps a tile from who is idle
+    work = Work<Tile>(a, place);
+    const int kv_tiles = work.kv_tiles;
+    unsigned draw = 0;
+#pragma unroll 1
+    for (int n = 0; n <= kv_tiles; ++n) {
+      const unsigned at = kv_count + n;
+      if (n < kv_tiles) {
+        smem.wait_k_free(at);
+        copy_k(a, maps, smem, work, n, at, counter);
+      }
+      if (n == 0) copy_queries(a, maps, smem, work, q_count, counter);  // room for them comes after room for keys
+      // Not before the last copy of keys has begun: who draws early keeps a tile from who is idle.
+      if (n + 1 == max(1, kv_tiles)) draw = tiles.draw<Tile>();
+      if (n > 0) {
+        smem.wait_v_free(at - 1);
+        copy_v(a, maps, smem, work, n - 1, at - 1, counter);
+      }
+    }
+    kv_count += kv_tiles;
+    place = tiles.next<Tile>(place, draw);
   }
-  arrive(smem.q_full());  // there is no tile left
   counter.flush(a.byte_counters);
 }
 
 /// Warpgroups take turns at the tensor cores, as in flash_v3c; or not, where the tile says so.
 template <class Tile>
 struct Turns {
-  int warpgroup;
-  __device__ explicit Turns(int of) : warpgroup(of) {
+  int warpgroup = static_cast<int>(threadIdx.x) / 128 - 1;
+  __device__ Turns() {
     if (Tile::kTurns && warpgroup == Tile::kWarpgroups - 1) hand_on();  // the first begins
   }
   __device__ int barrier_of(int who) const { return 1 + who % Tile::kWarpgroups; }
@@ -79,30 +111,30 @@ struct Turns {
 
 /// A warpgroup computes 64 rows of O, of one query tile after the other.
 template <class T, class Tile, bool kCounted>
-__device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles tiles, const Smem<Tile>& smem) {
+__device__ __forceinline__ void compute_rows(const AttentionArgs& a, const Smem<Tile>& smem) {
   ByteCounter<kCounted> counter;
   unsigned kv_count = 0;  // of tiles so far
-  Turns<Tile> turns(static_cast<int>(threadIdx.x) / 128 - 1);
+  const auto this_warpgroup = [] { return thread_now() / 128 - 1; };
+  const auto release_q = [&] { arrive(smem.q_free(this_warpgroup())); };
+  const Turns<Tile> turns;
 #pragma unroll 1
   for (unsigned q_count = 0;; ++q_count) {
-    wait_barrier(smem.q_full(), q_count % 2);
-    const unsigned place = load_smem(smem.place());
-    if (place >= tiles.count) break;
-    const Work<Tile> work(a, place);
-    const int kv_tiles = work.kv_tiles;
-    Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) - 128);
+    wait_barrier(smem.q_full(this_warpgroup()), q_count % 2);
+    const int kv_tiles = smem.work(q_count).kv_tiles;
+    if (kv_tiles == Work<Tile>::kNone) break;
+    Rows64<T, Tile> rows(smem, smem.work(q_count), this_warpgroup());
     if (kv_tiles > 0) {
       rows.take_q();
       smem.wait_k(kv_count);
       rows.start_qk(smem.k_tile(kv_count));
       wait_wgmma<0>();
       release_keys<Tile>(smem.k_free(kv_count));
-      if (kv_tiles == 1) release(smem.q_free());
-      rows.softmax(a, 0);
+      if (Tile::kQInRegisters || kv_tiles == 1) release_q();
+      rows.softmax(a);
       if (kv_tiles > 1) smem.wait_k(kv_count + 1);
 #pragma unroll 1
       for (int n = 1; n < kv_tiles; ++n) {
-        const unsigned at = kv_count + n;
+        const unsigned at = kv_count + n;  // counting on in kv_count, addresses leave the warp's common registers
         turns.take();
         rows.start_qk(smem.k_tile(at));
         smem.wait_v(at - 1);
@@ -110,22 +142,17 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles 
         turns.hand_on();
         wait_wgmma<1>();  // the scores are there, P V still runs
         release_keys<Tile>(smem.k_free(at));
-        const Rescale<1> by = rows.mask_and_maximum(a, n);
-        if constexpr (Tile::kOverlap) {
-          rows.exponentiate_scores(a, by);
-          finish_here(rows.s[0]);
-        }
+        rows.mask(a);
         // The keys of the next step are waited for here and not where they are needed: the compiler would move the wait
         // that follows up to the one above. It moves none across a loop.
         if (n + 1 < kv_tiles) {
           smem.wait_k(at + 1);
-        } else {
-          release(smem.q_free());
+        } else if (!Tile::kQInRegisters) {
+          release_q();
         }
         wait_wgmma<0>();
         release_keys<Tile>(smem.v_free(at - 1));
-        if constexpr (!Tile::kOverlap) rows.exponentiate_scores(a, by);
-        rows.take_p(by);  // not before P V is done with the registers of P
+        rows.softmax_by_old_maximum(a);  // not before P V is done with the registers of P
       }
       kv_count += kv_tiles;
       smem.wait_v(kv_count - 1);
@@ -133,10 +160,9 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, QueryTiles 
       wait_wgmma<0>();
       release_keys<Tile>(smem.v_free(kv_count - 1));
     } else {
-      __syncwarp();  // all have read which tile it is
-      release(smem.q_free());
+      release_q();
     }
-    rows.store(a, place, counter);
+    rows.store(a, smem.work(q_count), counter);
   }
   turns.end();
   counter.flush(a.byte_counters);
@@ -162,7 +188,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     if (threadIdx.x == 0) copy_tiles<Tile, kCounted>(a, maps, tiles, smem);
   } else {
     grow_registers<Tile::kComputeRegisters>();
-    compute_rows<T, Tile, kCounted>(a, tiles, smem);
+    compute_rows<T, Tile, kCounted>(a, smem);
   }
   if constexpr (Tile::kCluster > 1) sync_cluster();  // a neighbour may still arrive at this CTA's barriers
 #endif
@@ -208,7 +234,7 @@ namespace hbmscope::kernels {
 namespace {
 
 void launch(const Call& call) {
-  with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, call.plan.block_q, [&](auto tile) {
+  with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, call.plan.block_q, call.plan.block_kv, [&](auto tile) {
     using Tile = decltype(tile);
     call.dtype == Dtype::bf16 ? launch_tile<BFloat16, Tile>(call) : launch_tile<Half, Tile>(call);
   });
@@ -223,8 +249,10 @@ std::vector<Stage> stages(const AttentionShape&, const TilePlan&) {
 
 TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
   TilePlan p = wanted;
-  if (p.block_q == 0) p.block_q = flash_v3_tile(s).block_q;
-  with_flash_v3_tile(s.head_dim, s.head_dim_v, p.block_q,
+  const QueryTile fastest = flash_v3_tile(s);
+  if (p.block_q == 0) p.block_q = fastest.block_q;
+  if (p.block_kv == 0) p.block_kv = fastest.block_kv;
+  with_flash_v3_tile(s.head_dim, s.head_dim_v, p.block_q, p.block_kv,
                      [&](auto tile) { take_tile<decltype(tile)>("flash_v3", p); });
   return p;
 }

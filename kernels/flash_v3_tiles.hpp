@@ -11,9 +11,6 @@ struct FlashV3Choice {
   int warpgroups;         ///< that compute, 64 query rows each
   int block_kv;           ///< keys of a step
   bool q_in_registers{};  ///< else the tensor cores read Q from SMEM anew for each tile of keys
-  /// Exponentials before the wait for P V and not after it. A product with P in registers holds the warp that starts it
-  /// until its last step has begun, so there is little to overlap with; where steps are short, that little counts.
-  bool overlap{};
   bool turns{};      ///< warpgroups start their products one after the other (flash_v3c)
   bool stays{true};  ///< as many CTAs as SMs, which draw query tiles; else one CTA for each
   int cluster{1};    ///< CTAs of neighbouring query tiles that receive each tile of K and V from one multicast
@@ -26,7 +23,7 @@ struct FlashV3Tile {
   static constexpr int kWarpgroups = kC.warpgroups;
   static constexpr int kBlockQ = 64 * kC.warpgroups;  ///< query rows of a CTA
   static constexpr int kBlockKv = kC.block_kv;
-  static constexpr bool kQInRegisters = kC.q_in_registers, kOverlap = kC.overlap, kTurns = kC.turns, kStays = kC.stays;
+  static constexpr bool kQInRegisters = kC.q_in_registers, kTurns = kC.turns, kStays = kC.stays;
   static constexpr int kCluster = kC.cluster, kStages = kC.stages;
   static constexpr int kThreads = 128 + 128 * kC.warpgroups;
   /// Registers a thread, once the warpgroup that copies has given back what it does not need. Together they are what
@@ -34,8 +31,9 @@ struct FlashV3Tile {
   static constexpr int kCopyRegisters = kWarpgroups == 2 ? 24 : 32, kComputeRegisters = kWarpgroups == 2 ? 240 : 160;
   static constexpr std::uint32_t kTileQ = kBlockQ * kD * 2, kTileKv = kBlockKv * kD * 2;  ///< bytes
   static constexpr std::size_t kTileBytes = kTileQ + 2 * kStages * kTileKv;
-  /// And the barriers, and so much that the first tile can start on a multiple of 1024.
-  static constexpr std::size_t kSmem = kTileBytes + 128 + 1024;
+  static constexpr std::size_t kBarrierBytes = 320;  ///< and words behind the barriers
+  /// And so much that the first tile can start on a multiple of 1024.
+  static constexpr std::size_t kSmem = kTileBytes + kBarrierBytes + 1024;
   static_assert(kWarpgroups == 2 || kWarpgroups == 3, "one warpgroup copies, two or three compute");
   static_assert(kD % 64 == 0 && kBlockKv % 16 == 0, "panels are 64 wide, P feeds the tensor cores 16 keys at a time");
   static_assert(kBlockKv % (8 * kCluster) == 0, "each CTA of a cluster copies its part of a tile, whole swizzles of it");
@@ -49,9 +47,10 @@ struct QFromSmem : Tile {
   static constexpr bool kQInRegisters = false;
 };
 
-using FlashV3Tile64 = FlashV3Tile<64, FlashV3Choice{.warpgroups = 3, .block_kv = 128, .turns = true}>;
+using FlashV3Tile64 = FlashV3Tile<64, FlashV3Choice{.warpgroups = 3, .block_kv = 128}>;
 using FlashV3Tile64Short = FlashV3Tile<64, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true}>;
 using FlashV3Tile128 = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true}>;
+using FlashV3Tile128Long = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 176}>;
 using FlashV3Tile256 = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80}>;
 
 /// Calls f with the tile of a head_dim.
@@ -62,10 +61,13 @@ void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, F&& f) {
   if (width <= 128) return f(FlashV3Tile128{});
   return f(FlashV3Tile256{});
 }
-/// Where a head_dim has two tiles, with that of `block_q` rows, or else the larger.
+/// Where a head_dim has two tiles, with that of so many query rows and keys, or else the one above.
 template <class F>
-void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, std::int64_t block_q, F&& f) {
-  if (std::max(head_dim, head_dim_v) <= 64 && block_q == FlashV3Tile64Short::kBlockQ) return f(FlashV3Tile64Short{});
+void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, std::int64_t block_q, std::int64_t block_kv,
+                        F&& f) {
+  const std::int64_t width = std::max(head_dim, head_dim_v);
+  if (width <= 64 && block_q == FlashV3Tile64Short::kBlockQ) return f(FlashV3Tile64Short{});
+  if (width > 64 && width <= 128 && block_kv == FlashV3Tile128Long::kBlockKv) return f(FlashV3Tile128Long{});
   with_flash_v3_tile(head_dim, head_dim_v, f);
 }
 

@@ -28,13 +28,13 @@ __global__ void __launch_bounds__(128 * Tile::kWarpgroups, 1)
   };
   if (threadIdx.x == 0) smem.init_barriers();
   __syncthreads();
-  if (threadIdx.x == 0 && work.kv_tiles > 0) copy_q(a, maps, smem, work, counter);
+  if (threadIdx.x == 0 && work.kv_tiles > 0) copy_all_queries(a, maps, smem, work, counter);
   copy_keys(0);
   copy_keys(1);
 
-  Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x));
+  Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) / 128);
   if (work.kv_tiles > 0) {
-    wait_barrier(smem.q_full(), 0);
+    wait_barrier(smem.q_full(rows.warpgroup), 0);
     rows.take_q();
   }
 #pragma unroll 1
@@ -42,14 +42,14 @@ __global__ void __launch_bounds__(128 * Tile::kWarpgroups, 1)
     smem.wait_k(n);
     rows.start_qk(smem.k_tile(n));
     wait_wgmma<0>();
-    rows.softmax(a, n);
+    rows.softmax(a);
     smem.wait_v(n);
     rows.start_pv(smem.v_tile(n));
     wait_wgmma<0>();
     __syncthreads();  // nobody reads this step's tiles any more
     copy_keys(n + 2);
   }
-  rows.store(a, blockIdx.x, counter);
+  rows.store(a, Work<Tile>(a, blockIdx.x), counter);
   counter.flush(a.byte_counters);
 #endif
 }

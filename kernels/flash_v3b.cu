@@ -26,16 +26,16 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     shrink_registers<Tile::kCopyRegisters>();
     const Work<Tile> work(a, blockIdx.x);
     if (threadIdx.x == 0 && work.kv_tiles > 0) {
-      copy_q(a, maps, smem, work, counter);
+      copy_all_queries(a, maps, smem, work, counter);
       copy_all_keys(a, maps, smem, work, 0, counter);
     }
   } else {
     grow_registers<Tile::kComputeRegisters>();
     const Work<Tile> work(a, blockIdx.x);
     const int kv_tiles = work.kv_tiles;
-    Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) - 128);
+    Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) / 128 - 1);
     if (kv_tiles > 0) {
-      wait_barrier(smem.q_full(), 0);
+      wait_barrier(smem.q_full(rows.warpgroup), 0);
       rows.take_q();
 #pragma unroll 1
       for (int n = 0; n < kv_tiles; ++n) {
@@ -43,14 +43,14 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
         rows.start_qk(smem.k_tile(n));
         wait_wgmma<0>();
         release(smem.k_free(n));
-        rows.softmax(a, n);
+        rows.softmax(a);
         smem.wait_v(n);
         rows.start_pv(smem.v_tile(n));
         wait_wgmma<0>();
         release(smem.v_free(n));
       }
     }
-    rows.store(a, blockIdx.x, counter);
+    rows.store(a, Work<Tile>(a, blockIdx.x), counter);
   }
   counter.flush(a.byte_counters);
 #endif

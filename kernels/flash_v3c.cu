@@ -26,16 +26,16 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     shrink_registers<Tile::kCopyRegisters>();
     const Work<Tile> work(a, blockIdx.x);
     if (threadIdx.x == 0 && work.kv_tiles > 0) {
-      copy_q(a, maps, smem, work, counter);
+      copy_all_queries(a, maps, smem, work, counter);
       copy_all_keys(a, maps, smem, work, 0, counter);
     }
   } else {
     grow_registers<Tile::kComputeRegisters>();
     const Work<Tile> work(a, blockIdx.x);
     const int kv_tiles = work.kv_tiles;
-    Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) - 128);
+    Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) / 128 - 1);
     if (kv_tiles > 0) {
-      wait_barrier(smem.q_full(), 0);
+      wait_barrier(smem.q_full(rows.warpgroup), 0);
       rows.take_q();
       const auto turn_of = [&](int who) { return 1 + who % Tile::kWarpgroups; };  // a named barrier
       const auto take_turn = [&](bool first) {
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       hand_on(closes && kv_tiles == 1);
       wait_wgmma<0>();
       release(smem.k_free(0));
-      rows.softmax(a, 0);
+      rows.softmax(a);
 #pragma unroll 1
       for (int n = 1; n < kv_tiles; ++n) {
         smem.wait_k(n);
@@ -63,13 +63,13 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
         wait_wgmma<0>();
         release(smem.k_free(n));
         release(smem.v_free(n - 1));
-        rows.softmax(a, n);
+        rows.softmax(a);
       }
       smem.wait_v(kv_tiles - 1);
       rows.start_pv(smem.v_tile(kv_tiles - 1));
       wait_wgmma<0>();
     }
-    rows.store(a, blockIdx.x, counter);
+    rows.store(a, Work<Tile>(a, blockIdx.x), counter);
   }
   counter.flush(a.byte_counters);
 #endif

@@ -25,22 +25,22 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     shrink_registers<Tile::kCopyRegisters>();
     const Work<Tile> work(a, blockIdx.x);
     if (threadIdx.x == 0 && work.kv_tiles > 0) {
-      copy_q(a, maps, smem, work, counter);
+      copy_all_queries(a, maps, smem, work, counter);
       copy_all_keys(a, maps, smem, work, 0, counter);
     }
   } else {
     grow_registers<Tile::kComputeRegisters>();
     const Work<Tile> work(a, blockIdx.x);
     const int kv_tiles = work.kv_tiles;
-    Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) - 128);
+    Rows64<T, Tile> rows(smem, work, static_cast<int>(threadIdx.x) / 128 - 1);
     if (kv_tiles > 0) {
-      wait_barrier(smem.q_full(), 0);
+      wait_barrier(smem.q_full(rows.warpgroup), 0);
       rows.take_q();
       smem.wait_k(0);
       rows.start_qk(smem.k_tile(0));
       wait_wgmma<0>();
       release(smem.k_free(0));
-      rows.softmax(a, 0);
+      rows.softmax(a);
       if (kv_tiles > 1) smem.wait_k(1);
 #pragma unroll 1
       for (int n = 1; n < kv_tiles; ++n) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
         rows.start_pv(smem.v_tile(n - 1));
         wait_wgmma<1>();  // the scores are there, P V still runs
         release(smem.k_free(n));
-        const Rescale<1> by = rows.mask_and_maximum(a, n);
+        const Rescale<1> by = rows.mask_and_maximum(a);
         // The keys of the next step are waited for here and not where they are needed: the compiler would move the wait
         // that follows up to the one above. It moves none across a loop.
         if (n + 1 < kv_tiles) smem.wait_k(n + 1);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       rows.start_pv(smem.v_tile(kv_tiles - 1));
       wait_wgmma<0>();
     }
-    rows.store(a, blockIdx.x, counter);
+    rows.store(a, Work<Tile>(a, blockIdx.x), counter);
   }
   counter.flush(a.byte_counters);
 #endif

@@ -47,16 +47,6 @@ __device__ inline void wait_wgmma() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// Has the compiler finish the arithmetic of these values here: it may otherwise do it after a wait that follows.
-template <int kBlocks>
-__device__ inline void finish_here(float (&x)[kBlocks][4]) {
-#pragma unroll
-  for (int n = 0; n < kBlocks; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(x[n][i])::"memory");
-  }
-}
-
 /// How operand B lies in SMEM: rows are columns of the product (K in Q K^T), or rows of the depth (V in P V).
 enum class OperandB { by_column, by_depth };
 

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kRowThreads) softmax_in_registers(const __grid
   const std::int64_t index = std::int64_t{blockIdx.x} * (kRowThreads / kWarpSize) + warp;
   if (index >= rows_of(a)) return;
   const Row<T> row = row_of<T>(a, index);
-  const float to_log2 = a.scale * kLog2e;
+  const float to_log2 = a.to_log2;
 
   // HBM read: a row of S
   uint4 chunk[kRowChunks];
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads) softmax_in_smem(const __grid_constan
   __shared__ MaxSum partial[2][kMaxWarps];
   ByteCounter<kCounted> counter;
   const std::int64_t rows = rows_of(a);
-  const float to_log2 = a.scale * kLog2e;
+  const float to_log2 = a.to_log2;
   const int chunks = static_cast<int>(ceil_div(a.seqlen_kv, kN));
   const int part = static_cast<int>(ceil_div(ceil_div(chunks, kThreads), kParts)) * kThreads;  // chunks of a part
   uint4* const held = reinterpret_cast<uint4*>(smem_bytes);
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kLongThreads) softmax_read_twice(const __grid_
   __shared__ MaxSum partial[2][kMaxWarps];
   ByteCounter<kCounted> counter;
   const std::int64_t rows = rows_of(a);
-  const float to_log2 = a.scale * kLog2e;
+  const float to_log2 = a.to_log2;
   int parity = 0;
   for (std::int64_t index = blockIdx.x; index < rows; index += gridDim.x, parity ^= 1) {
     const Row<T> row = row_of<T>(a, index);

@@ -122,7 +122,7 @@ struct Rescale {
 
 /// m = max(m, row maximum of s / sqrt(d)).
 template <int kM, int kN>
-__device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)[kM][kN][4], float scale) {
+__device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)[kM][kN][4], float to_log2) {
   Rescale<kM> r;
   bool moved = false;
 #pragma unroll
@@ -132,7 +132,7 @@ __device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)
       float most = s[i][0][2 * half];
 #pragma unroll
       for (int n = 0; n < kN; ++n) most = fmaxf(most, fmaxf(s[i][n][2 * half], s[i][n][2 * half + 1]));
-      const float before = row.m[i][half], now = fmaxf(before, quad_max(most) * (scale * kLog2e));
+      const float before = row.m[i][half], now = fmaxf(before, quad_max(most) * to_log2);
       row.m[i][half] = now;
       moved |= now > before;
       r.factor[i][half] = exp2_fast(before - now);  // 1 where it has not moved, 0 before the first key
@@ -172,8 +172,7 @@ __device__ inline void rescale(RowState<kM>& row, float (&o)[kM][kN][4], const R
 
 /// s = exp(s - m) in place; l += row sums of it.
 template <int kM, int kN>
-__device__ inline void exponentiate(float (&s)[kM][kN][4], RowState<kM>& row, float scale) {
-  const float to_log2 = scale * kLog2e;
+__device__ inline void exponentiate(float (&s)[kM][kN][4], RowState<kM>& row, float to_log2) {
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll
@@ -192,14 +191,29 @@ __device__ inline void exponentiate(float (&s)[kM][kN][4], RowState<kM>& row, fl
   }
 }
 
+/// P = exp(s - m) as operand A of the next product, 16 keys each; `sum` grows by those of the lane's columns.
+template <class T, int kBkv>
+__device__ inline void exponentiate_to_p(std::uint32_t (&p)[kBkv / 16][4], const float (&s)[1][kBkv / 8][4],
+                                         const float (&m)[2], float (&sum)[2], float to_log2) {
+#pragma unroll
+  for (int n = 0; n < kBkv / 8; ++n) {  // rows l/4, then l/4 + 8 of the first eight keys, then of the next
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float p0 = exp2_fast(fmaf(s[0][n][2 * half], to_log2, -m[half]));
+      const float p1 = exp2_fast(fmaf(s[0][n][2 * half + 1], to_log2, -m[half]));
+      sum[half] += p0 + p1;
+      p[n / 2][n % 2 * 2 + half] = pack<T>(p0, p1);
+    }
+  }
+}
+
 /// P = exp(s - m), 16 keys at a time; l += row sums of P; o += P V, `v_at` being block_address of V's first block.
 /// Accumulators of two neighbouring 8-column blocks are already operand A of the next product.
 template <class T, int kM, int kBkv, int kD, bool kExact>
 __device__ inline void multiply_pv(float (&o)[kM][kD / 8][4], float (&s)[kM][kBkv / 8][4], RowState<kM>& row,
-                                   std::uint32_t v_at, int dv, float scale) {
+                                   std::uint32_t v_at, int dv, float to_log2) {
   constexpr std::uint32_t kRows16 = 16 * kD * 2;  // bytes
   constexpr int kSteps = kBkv / 16, kBlocks = kD / 16;
-  const float to_log2 = scale * kLog2e;
   std::uint32_t v[2][4];
   const auto load_v = [&](int step, int block) {
     load_matrices_transposed(v[(step * kBlocks + block) & 1], to_the_right(v_at, 16 * block) + step * kRows16);
@@ -304,6 +318,7 @@ __device__ inline void store_rows_by_quads(T* to, const float (&o)[kBlocks][4], 
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = warp_row + 8 * half + lane / 4;
+    T* of_row = to + std::int64_t{row} * width;
 #pragma unroll
     for (int n = 0; n < kBlocks; n += 4) {
       std::uint32_t words[4];
@@ -314,9 +329,12 @@ __device__ inline void store_rows_by_quads(T* to, const float (&o)[kBlocks][4], 
       trade(words[0], words[2], 2);
       trade(words[1], words[3], 2);
       const int column = 8 * (n + in_quad);
-      if (row >= rows || column >= width) continue;
-      *reinterpret_cast<uint4*>(to + std::int64_t{row} * width + column) = {words[0], words[1], words[2], words[3]};
-      counter.wrote(tensor, 16);
+      const bool there = row < rows && column < width;
+      // A branch here would keep the compiler from trading the next words meanwhile.
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5}; }" ::"r"(
+                       static_cast<int>(there)),
+                   "l"(of_row + column), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]));
+      if (there) counter.wrote(tensor, 16);
     }
   }
 }

@@ -211,8 +211,8 @@ def ladder_page(folder):
     for d, mask, n in sorted(shapes, key=lambda x: (x[0], x[1] != "none", x[2])):
         v3 = rate.get(("flash_v3", d, mask, n))
         over = lambda name: f"{v3 / rate[(name, d, mask, n)]:.2f}x" if v3 and (name, d, mask, n) in rate else "-"
-        body.append([f"{n:,}", str(d), mask, f"{v3:.0f}" if v3 else "-", over("cudnn"), over("fa2"), over("flash_v2"), over("flash_v3d")])
-    out += table(["N", "d", "mask", "TFLOP/s", "of cuDNN", "of FA2", "of flash_v2", "of flash_v3d"], body) + [""]
+        body.append([f"{n:,}", str(d), mask, f"{v3:.0f}" if v3 else "-", over("cudnn"), over("fa2"), over("flash_v2"), over("flash_v3e")])
+    out += table(["N", "d", "mask", "TFLOP/s", "of cuDNN", "of FA2", "of flash_v2", "of flash_v3e"], body) + [""]
     out += ["## What each moved and computed", "",
             "Timed and counted by `run` at N = 8,192: longer runs of one kernel, so with lower clocks than above. Of the roof: of the wgmma "
             f"rate that `gpu probe` measured, {roof['wgmma'] / 1e12:.0f} TFLOP/s. Bytes are the hardware's counters.", ""]

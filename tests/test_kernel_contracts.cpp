@@ -79,8 +79,8 @@ Case flash_v2_case(AttentionShape shape, FlashV1Variant, const std::string& sour
 
 Case flash_v3_case(AttentionShape shape, FlashV1Variant, const std::string&) {
   Case c{shape, {}, {}, {}};
-  const std::int64_t block_q = shape.seqlen_q % 2 == 0 ? 0 : 128;  // either tile, where there are two
-  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, block_q, [&](auto tile) {
+  const bool other = shape.seqlen_q % 2 != 0;  // tile, where there are two
+  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, other ? 128 : 0, other ? 176 : 0, [&](auto tile) {
     using Tile = decltype(tile);
     c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv;
     c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}};
@@ -139,6 +139,7 @@ const std::vector<Subject>& subjects() {
       {"flash_v3b", "flash_v3", {Dtype::bf16}, flash_v3_case},
       {"flash_v3c", "flash_v3", {Dtype::bf16}, flash_v3_case},
       {"flash_v3d", "flash_v3", {Dtype::bf16}, flash_v3_case},
+      {"flash_v3e", "flash_v3", {Dtype::bf16}, flash_v3_case},
       {"flash_v3", "flash_v3", {Dtype::fp16, Dtype::bf16}, flash_v3_case},
   };
   return table;

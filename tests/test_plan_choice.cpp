@@ -101,7 +101,10 @@ TEST_CASE("flash is flash_v3 on Hopper in 16 bits, and flash_v2 elsewhere") {
   CHECK(fastest_flash(s, hopper) == "flash_v2");
 }
 
-TEST_CASE("the tile of flash_v3 depends on head_dim, and at 64 on how much of it a causal mask hides") {
+TEST_CASE(
+    "the tile of flash_v3 depends on head_dim, at 64 on how much of it a causal mask hides, and at 128 on how many "
+    "keys "
+    "there are") {
   const auto tile = [](std::int64_t head_dim, std::int64_t seqlen, bool causal) {
     AttentionShape s;
     s.head_dim = s.head_dim_v = head_dim;
@@ -112,9 +115,11 @@ TEST_CASE("the tile of flash_v3 depends on head_dim, and at 64 on how much of it
   };
   CHECK(tile(64, 8192, false) == std::pair<std::int64_t, std::int64_t>{192, 128});
   CHECK(tile(64, 8192, true) == std::pair<std::int64_t, std::int64_t>{192, 128});
-  CHECK(tile(64, 2048, true) == std::pair<std::int64_t, std::int64_t>{128, 128});
+  CHECK(tile(64, 2048, true) == std::pair<std::int64_t, std::int64_t>{192, 128});
   CHECK(tile(40, 1024, true) == std::pair<std::int64_t, std::int64_t>{128, 128});
   CHECK(tile(64, 128, false) == std::pair<std::int64_t, std::int64_t>{128, 128});
   CHECK(tile(128, 1024, true) == std::pair<std::int64_t, std::int64_t>{128, 128});
+  CHECK(tile(128, 4096, false) == std::pair<std::int64_t, std::int64_t>{128, 128});
+  CHECK(tile(128, 8192, true) == std::pair<std::int64_t, std::int64_t>{128, 176});
   CHECK(tile(256, 8192, false) == std::pair<std::int64_t, std::int64_t>{128, 80});
 }

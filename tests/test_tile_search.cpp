@@ -40,7 +40,6 @@ std::string name_of(const Row& row) {
   std::string name =
       "d" + std::to_string(row.head_dim) + "_" + std::to_string(row.block_q) + "x" + std::to_string(row.block_kv);
   if (row.choice.q_in_registers) name += "_q";
-  if (row.choice.overlap) name += "_overlap";
   if (row.choice.turns) name += "_turns";
   if (!row.choice.stays) name += "_grid";
   if (row.cluster > 1) name += "_cluster";

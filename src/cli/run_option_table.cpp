@@ -73,7 +73,7 @@ const RunOption kRunOptions[]{
      "on|off: the kernels count the bytes they ask for"},
     {kMachine, "--hw-counters", TextOption{&O::hw_counters}, "on|off", "on|off: read the GPU's own counters (CUPTI)"},
     {kMachine, "--rungs", FlagOption{&O::rungs}, nullptr,
-     "Beside flash_v3, measure the kernels that lead up to it: flash_v3a to flash_v3d"},
+     "Beside flash_v3, measure the kernels that lead up to it: flash_v3a to flash_v3e"},
     {kMachine, "--require", TextOption{&O::require}, "gpu|counters",
      "Exit with 4 unless this machine has: gpu or counters"},
     {kMachine, "--seed", SeedOption{}, "N", "Of the random inputs (default 1)"},

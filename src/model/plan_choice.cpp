@@ -138,9 +138,9 @@ std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
 
 QueryTile flash_v3_tile(const AttentionShape& s) {
   const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
-  const bool short_causal = s.mask.window_right && s.seqlen_q <= 2048;
+  const bool short_causal = s.mask.window_right && s.seqlen_q <= 1024;
   if (width <= 64) return short_causal || s.seqlen_q <= 128 ? QueryTile{128, 128} : QueryTile{192, 128};
-  if (width <= 128) return {128, 128};
+  if (width <= 128) return s.seqlen_kv > 4096 ? QueryTile{128, 176} : QueryTile{128, 128};
   return {128, 80};
 }
 

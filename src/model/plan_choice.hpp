@@ -30,8 +30,9 @@ struct QueryTile {
   std::int64_t block_q, block_kv;
 };
 /// What flash_v3 takes first, on Hopper: the fastest that the search found there (reports/h200/tiles.md). With three
-/// warpgroups of 64 rows, where their registers suffice, each key is read for more queries; causal heads of up to 2,048
-/// queries are computed in smaller tiles, of which the mask hides less.
+/// warpgroups of 64 rows, where their registers suffice, each key is read for more queries; causal heads of up to 1,024
+/// queries are computed in smaller tiles, of which the mask hides less. With many keys a larger tile of them pays, with
+/// few it is too often the last one, half empty.
 QueryTile flash_v3_tile(const AttentionShape& shape);
 
 /// What `--algorithm flash` names: the fastest of our forward kernels for this shape on this GPU, as the ladder of

@@ -80,7 +80,7 @@ Document tile_search_document(const TileSearchResult& result) {
   for (const TileSearch& search : result.searches) out.push_back(table_of(search));
   out.push_back(Labelled{"Measured",
                          "bf16, a cold L2, the kernels of a shape in turns; each was held against fp64 first. "
-                         "A name gives what differs: rows x keys of a tile, q: Q in registers, overlap, "
+                         "A name gives what differs: rows x keys of a tile, q: Q in registers, "
                          "turns, grid: a CTA for each query tile, cluster: multicast, s3: three stages"});
   if (!result.has_candidates) {
     out.push_back(Labelled{"Candidates",
