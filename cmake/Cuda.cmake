@@ -58,7 +58,7 @@ function(hbmscope_choose_device list_name)
   set(${list_name} ${chosen} PARENT_SCOPE)
 endfunction()
 
-# All that needs the toolkit, as one target of its own: `ninja hbmscope_device` tells whether it compiles.
+# All that needs the toolkit, in targets of its own: `ninja hbmscope_gpu_code` tells whether it compiles.
 function(hbmscope_add_cuda target)
   if(NOT HBMSCOPE_CUDA_SOURCES)
     return()
@@ -88,7 +88,7 @@ function(hbmscope_add_cuda target)
                              "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra;-Xptxas=-v>")
     endif()
   endforeach()
-  add_dependencies(hbmscope_device hbmscope_hopper)  # so that one name builds all that needs the toolkit
+  add_custom_target(hbmscope_gpu_code DEPENDS hbmscope_device hbmscope_hopper)
   if(HBMSCOPE_CANDIDATE_SOURCES)
     target_compile_definitions(hbmscope_device PRIVATE HBMSCOPE_TILE_SEARCH)
   endif()

@@ -321,8 +321,8 @@ std::string compare_to_csv(const ComparisonReport& r) {
       "gpu,pass,batch,num_heads,num_kv_heads,seqlen_q,seqlen_kv,head_dim,head_dim_v,dtype,mask,window_left,window_"
       "right,alignment,algorithm,plan,measure,of,verdict,was,is,relative,p,place,other_place\n";
   const auto cell = [](const Quantity& value) {
-    const nlohmann::ordered_json json = quantity_json(value);
-    return json.is_null() ? std::string() : json.dump();
+    const nlohmann::ordered_json number = quantity_json(value);
+    return number.is_null() ? std::string() : number.dump();
   };
   const auto real = [](const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; };
   for (const ResultDifference& d : r.differences.differences) {

@@ -9,12 +9,11 @@
 #include "core/version.hpp"
 #include "report/format.hpp"
 #include "report/profile_words.hpp"
-#include "report/run_document.hpp"
+#include "report/run_sections.hpp"
 
 namespace hbmscope {
 namespace {
 
-constexpr std::string_view kNone = "-";
 constexpr std::size_t kLongestName = 22;
 constexpr std::size_t kMostNames = 8;
 
