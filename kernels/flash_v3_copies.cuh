@@ -53,7 +53,8 @@ template <class Tile>
 struct Work;
 
 /// What lies where in SMEM. Tiles are panels of 64 columns; each warpgroup's 64 rows of Q are a tile of their own. Each
-/// tile has two barriers: full, when it has come, and free, when all warps that read it are done.
+/// tile has two barriers: full, when it has come, and free, when all that read it are done: of Q each thread says so, of K
+/// and V each warp.
 template <class Tile>
 struct Smem {
   std::uint32_t q, k, v, barriers;

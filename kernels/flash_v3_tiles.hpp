@@ -11,10 +11,10 @@ struct FlashV3Choice {
   int warpgroups;         ///< that compute, 64 query rows each
   int block_kv;           ///< keys of a step
   bool q_in_registers{};  ///< else the tensor cores read Q from SMEM anew for each tile of keys
-  bool turns{};      ///< warpgroups start their products one after the other (flash_v3c)
-  bool stays{true};  ///< as many CTAs as SMs, which draw query tiles; else one CTA for each
-  int cluster{1};    ///< CTAs of neighbouring query tiles that receive each tile of K and V from one multicast
-  int stages{2};     ///< tiles of K, and of V, in SMEM
+  bool turns{};           ///< warpgroups start their products one after the other (flash_v3c)
+  bool stays{true};       ///< as many CTAs as SMs, which draw query tiles; else one CTA for each
+  int cluster{1};         ///< CTAs of neighbouring query tiles that receive each tile of K and V from one multicast
+  int stages{2};          ///< tiles of K, and of V, in SMEM
 };
 
 template <int kD, FlashV3Choice kC>

@@ -102,8 +102,7 @@ TEST_CASE("flash is flash_v3 on Hopper in 16 bits, and flash_v2 elsewhere") {
 }
 
 TEST_CASE(
-    "the tile of flash_v3 depends on head_dim, at 64 on how much of it a causal mask hides, and at 128 on how many "
-    "keys "
+    "the tile of flash_v3 depends on head_dim, at 64 on how much of it a causal mask hides, at 128 on how many keys "
     "there are") {
   const auto tile = [](std::int64_t head_dim, std::int64_t seqlen, bool causal) {
     AttentionShape s;

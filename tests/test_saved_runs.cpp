@@ -164,9 +164,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "the HBM reads of flash_v2 on an H200 are within a quarter of the L2 model's central value up to head_dim 128, "
-    "those "
-    "of flash_v3 within 27 %, but where CTAs drift apart, and where K and V in flight take at most 15 MiB and no mask "
+    "the HBM reads of flash_v2 on an H200 are within a quarter of the L2 model's central value up to head_dim 128, of "
+    "flash_v3 within 27 %, but where CTAs drift apart, and where K and V in flight take at most 15 MiB and no mask "
     "hides a tile within 0.2 % and 0.5 %") {
   int compared = 0, fitting = 0, drifting = 0;
   each_held_to_the_model({"h200/forward.jsonl", "h200/orders.jsonl"}, {"flash_v2", "flash_v3"}, [&](const Held& held) {
