@@ -106,6 +106,9 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
 struct Result {
   Tensor tensor;
   std::int64_t columns, stride;
+  /// The CTAs of one row of tiles start together, on SMs that keep pace (a cluster, where there are any): what the first
+  /// fetches, the others find in L2.
+  bool rows_together = false;
 };
 
 /// A CTA for each tile of the result.
@@ -119,7 +122,17 @@ void launch_tiles(Kernel* kernel, const Call& call, Result to, const char* what)
       ceil_div(a.seqlen_q, Tile::kRows) * ceil_div(to.columns, Tile::kColumns) * a.num_heads * a.batch;
   const Rows rows{a.get<void>(to.tensor), call.dtype, a.batch, a.num_heads, a.seqlen_q, to.columns, to.stride};
   const CUtensorMap map = on_hopper() ? panel_map(rows, Tile::kRows) : CUtensorMap{};
-  kernel<<<grid_of(ctas), Tile::kThreads, Tile::kSmem, call.stream>>>(a, map);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {static_cast<unsigned>(ceil_div(to.columns, Tile::kColumns)), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid_of(ctas);
+  config.blockDim = Tile::kThreads;
+  config.dynamicSmemBytes = Tile::kSmem;
+  config.stream = call.stream;
+  config.attrs = &cluster;
+  config.numAttrs = to.rows_together && on_hopper() ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, a, map);
   check_launch(what);
 }
 
@@ -131,7 +144,7 @@ void launch_qk_of(const Call& call) {
 template <class T, class Tile>
 void launch_pv_of(const Call& call) {
   launch_tiles<Tile>(call.counted ? pv_kernel<T, Tile, true> : pv_kernel<T, Tile, false>, call,
-                     {Tensor::O, call.args.head_dim_v, call.args.head_dim_v}, "naive pv");
+                     {Tensor::O, call.args.head_dim_v, call.args.head_dim_v, true}, "naive pv");
 }
 
 void launch_qk(const Call& call) {

@@ -20,6 +20,28 @@ __device__ inline float sum_over_warp(float x) {
   return x;
 }
 
+/// What a CTA notes of its SM's clock.
+class Stopwatch {
+ public:
+  __device__ explicit Stopwatch(SmClock* clocks) : clocks_(clocks), start_(now()) {}
+  __device__ void stop() const {
+    if (clocks_ == nullptr || threadIdx.x != 0) return;
+    unsigned sm = 0;
+    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    const SmClock end = now();
+    clocks_[sm] = {end.cycles - start_.cycles, end.nanoseconds - start_.nanoseconds};
+  }
+
+ private:
+  __device__ static SmClock now() {
+    SmClock t{};
+    asm volatile("mov.u64 %0, %%clock64; mov.u64 %1, %%globaltimer;" : "=l"(t.cycles), "=l"(t.nanoseconds)::"memory");
+    return t;
+  }
+  SmClock* clocks_;
+  SmClock start_;
+};
+
 // ---- mma.sync ------------------------------------------------------------------------------------------------------
 
 /// Two neighbouring elements of a row of 16: what lane l holds of an operand begins at column 2 (l % 4).
@@ -28,7 +50,8 @@ __device__ inline std::uint32_t pair_at(const std::uint32_t* operand, int row, i
 }
 
 __global__ void __launch_bounds__(kThreads)
-    mma_sync_kernel(const std::uint32_t* operands, float* sums, std::int64_t iterations) {
+    mma_sync_kernel(const std::uint32_t* operands, float* sums, std::int64_t iterations, SmClock* clocks) {
+  const Stopwatch stopwatch(clocks);
   constexpr int kM = MmaSync::kRows / 16, kN = MmaSync::kColumns / 8;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize, row = lane / 4, column = lane % 4 * 2;
   const std::uint32_t* const b_operand = operands + MmaSync::kRows * MmaSync::kDepth / 2;
@@ -54,6 +77,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int n = 0; n < kN; ++n) multiply_add<BFloat16>(c[i][n], a[i], b[n][0], b[n][1]);
     }
   }
+  stopwatch.stop();
   float sum = 0;
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
@@ -76,8 +100,9 @@ constexpr std::uint32_t kWgmmaA = Wgmma::kRows * Wgmma::kDepth * 2, kWgmmaB = Wg
 constexpr std::size_t kWgmmaSmem = kWgmmaA + kWgmmaB + kPanelAlignment;
 
 __global__ void __launch_bounds__(kThreads, 1)
-    wgmma_kernel(const uint4* operands, float* sums, std::int64_t iterations) {
+    wgmma_kernel(const uint4* operands, float* sums, std::int64_t iterations, SmClock* clocks) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  const Stopwatch stopwatch(clocks);
   extern __shared__ unsigned char smem_bytes[];
   const std::uint32_t a_tile = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
   const std::uint32_t b_tile = a_tile + kWgmmaA;
@@ -103,6 +128,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     commit_wgmma();
     wait_wgmma<0>();  // meanwhile the other warpgroup's are at work
   }
+  stopwatch.stop();
 
   float sum = 0;
 #pragma unroll
@@ -145,7 +171,7 @@ constexpr int kExp2CtasPerSm = 2048 / kThreads;
 
 void launch_mma_sync(const TensorProbe& probe, CUstream_st* stream) {
   mma_sync_kernel<<<grid_of(num_sms()), kThreads, 0, stream>>>(static_cast<const std::uint32_t*>(probe.operands),
-                                                               probe.sums, probe.iterations);
+                                                               probe.sums, probe.iterations, probe.clocks);
   check_launch("mma_sync");
 }
 std::int64_t mma_sync_results() {
@@ -177,7 +203,7 @@ std::string wgmma_unsupported() {
 void launch_wgmma(const TensorProbe& probe, CUstream_st* stream) {
   allow_smem({}, reinterpret_cast<const void*>(wgmma_kernel), kWgmmaSmem, "wgmma");
   wgmma_kernel<<<grid_of(num_sms()), kThreads, kWgmmaSmem, stream>>>(static_cast<const uint4*>(probe.operands),
-                                                                     probe.sums, probe.iterations);
+                                                                     probe.sums, probe.iterations, probe.clocks);
   check_launch("wgmma");
 }
 std::int64_t wgmma_results() {

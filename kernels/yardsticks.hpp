@@ -40,12 +40,18 @@ inline constexpr std::int64_t kL2ProbeTile = 16 * 1024;
 void launch_l2_read(const L2ReadProbe& probe, CUstream_st* stream);
 Bytes l2_read_bytes(const L2ReadProbe& probe);
 
+/// How long an SM was at work, by its own clock and by the GPU's.
+struct SmClock {
+  long long cycles, nanoseconds;
+};
+
 /// Each warp (mma.sync) or warpgroup (wgmma) adds A B^T to its fp32 accumulators `iterations` times and leaves the sum
 /// of all their elements. A is [kRows, kDepth], B [kColumns, kDepth], both bf16, contiguous, one after the other.
 struct TensorProbe {
   const void* operands = nullptr;  ///< random numbers: zeros would flatter the power limit
   float* sums = nullptr;           ///< results() of them
   std::int64_t iterations = 1;     ///< from 20,000 on the launch itself no longer shows
+  SmClock* clocks = nullptr;       ///< one for each SM, by its number; null: not wanted
 };
 /// m16n8k16 with operands in registers.
 struct MmaSync {

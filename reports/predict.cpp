@@ -11,7 +11,8 @@ int main(int count, char** arguments) {
     return 2;
   }
   try {
-    for (const hbmscope::reports::json& run : hbmscope::reports::rows_of(arguments[1])) {
+    for (const hbmscope::reports::json& row : hbmscope::reports::rows_of(arguments[1])) {
+      const hbmscope::reports::json& run = row.contains("run") ? row["run"] : row;  // drift.jsonl has more beside it
       for (const hbmscope::reports::json& algorithm : run["algorithms"]) {
         const hbmscope::reports::json line = hbmscope::reports::predicted(run, algorithm);
         if (!line.is_null()) std::puts(line.dump().c_str());

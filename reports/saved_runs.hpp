@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -62,6 +63,27 @@ inline L2Config l2_of(const json& run) {
   const GpuSpec& gpu = embedded_gpu(run["gpu"]["name"].get<std::string>());
   return l2_config(gpu, gpu.l2_effective_bytes, false);
 }
+/// The same with the clocks of its SMs, where they matter: those that the line has, or else spread as those of the GPU
+/// file, from the slowest to the fastest that was counted in the algorithm's own launch.
+inline L2Config l2_of(const json& run, const std::string& algorithm, const std::vector<KernelWalk>& kernels) {
+  const GpuSpec& gpu = embedded_gpu(run["gpu"]["name"].get<std::string>());
+  L2Config config = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape_of(run["shape"]));
+  if (config.sm_clocks.empty() || !run["device"].contains("pipelines")) return config;
+  if (run.contains("sm_clock_hz")) {
+    config.sm_clocks = run["sm_clock_hz"].get<std::vector<double>>();
+    return config;
+  }
+  const auto [slowest, fastest] = std::minmax_element(gpu.sm_clocks.begin(), gpu.sm_clocks.end());
+  for (const json& pipeline : run["device"]["pipelines"]) {
+    const json& hw = pipeline["hw"];
+    if (pipeline["name"] != algorithm || !hw.contains("sm_clock_least_hz") || hw["sm_clock_least_hz"].is_null()) continue;
+    const double least = hw["sm_clock_least_hz"], most = hw["sm_clock_most_hz"];
+    for (double& clock : config.sm_clocks) {
+      clock = least + (clock - *slowest) / (*fastest - *slowest) * (most - least);
+    }
+  }
+  return config;
+}
 
 /// What the model predicts for one algorithm of a saved run, under the plan that was measured, or else simulated then;
 /// null where neither was. Its bytes by stage, in the order of the stages, and in all.
@@ -75,18 +97,22 @@ inline json predicted(const json& run, const json& algorithm_of_run) {
   const TilePlan plan = plan_of((*before)["plan"]);
   const Algorithm& algorithm = hbmscope::algorithm(algorithm_of_run["name"].get<std::string>());
   const AttentionShape shape = shape_of(run["shape"]);
-  const L2Result l2 = simulate_l2(algorithm.walk(shape, plan), plan.order, l2_of(run), Pace::coupled);
+  const std::vector<KernelWalk> kernels = algorithm.walk(shape, plan);
+  const L2Config config = l2_of(run, algorithm_of_run["name"], kernels);
+  const L2Result l2 = simulate_l2(kernels, plan.order, config, config.sm_clocks.empty() ? Pace::coupled : Pace::drifting);
   json stages = json::array();
   for (const StageTraffic& stage : l2.stages) {
     json one = bytes(stage.traffic.sum());
     one["name"] = stage.stage;
     stages.push_back(one);
   }
-  return {{"shape", run["shape"]},
+  json line = {{"shape", run["shape"]},
           {"algorithm", algorithm_of_run["name"]},
           {"sm_l2", bytes(total(algorithm.closed_form(shape, plan)).sum())},
           {"l2_hbm", bytes(l2.traffic.sum())},
           {"stages", stages}};
+  if (run.contains("gpu_number")) line["gpu_number"] = run["gpu_number"];
+  return line;
 }
 
 }  // namespace hbmscope::reports

@@ -13,6 +13,7 @@
 #include "model/gpu_roofs.hpp"
 #include "process.hpp"
 #include "report/format.hpp"
+#include "scenario/gpu_file.hpp"
 
 using namespace hbmscope;
 using namespace hbmscope::testing;
@@ -86,6 +87,7 @@ TEST_CASE("the H200's GPU file has what gpu probe measured on one") {
   }
   CHECK(rates.size() == 7);
   CHECK(rates == probed());
+  CHECK(json(embedded_gpu("H200").sm_clocks) == json::parse(text_of_file(kProbe))["sm_clock_hz"]);
   for (const json& a : run["algorithms"]) {
     const double flop = a["flops"]["matmul"], hbm = flop / total(a, "l2_hbm", "simulated") * rates["read"],
                  l2 = flop / total(a, "sm_l2", "closed_form") * rates["l2_read"],
@@ -110,6 +112,14 @@ TEST_CASE("--roofs takes a probe of the same GPU, and refuses what is none") {
                                 {{"name", "of_tomorrow"}, {"unit", "byte_per_s"}, {"rate", 1.0}}});
   const std::string path = folder.write("probe.json", probe.dump(1));
   const json run = run_json("--seqlen 1k --gpu h200 --engine sim --roofs " + path);
+  // Its clocks too, where they matter: K and V of 128k keys are more than L2 holds.
+  probe["sm_clock_hz"] = json::array();
+  for (int sm = 0; sm < 132; ++sm) probe["sm_clock_hz"].push_back(sm % 2 == 0 ? 1700000000 : 1600000000);
+  const std::string clocks = folder.write("clocks.json", probe.dump(1));
+  const auto spread = [](const json& of) { return of["algorithms"].back()["sm_clock_spread"].get<double>(); };
+  CHECK(spread(run_json("--seqlen 128k --algorithm flash_v2 --gpu h200 --engine sim --roofs " + clocks)) ==
+        doctest::Approx(0.0625));
+  CHECK(spread(run_json("--seqlen 1k --gpu h200 --engine sim --roofs " + clocks)) == 0);
   REQUIRE(run["gpu"]["roofs"].size() == 3);
   CHECK(run["gpu"]["roofs"][2]["rate"] == 1e12);
   CHECK(run["algorithms"][0]["lowest_roof"]["name"] == "l2_read");
@@ -128,6 +138,12 @@ TEST_CASE("--roofs takes a probe of the same GPU, and refuses what is none") {
   check_complaint(run_program({"run", "--gpu", "h200", "--roofs", "-"}), 2, "does not read standard input");
   probe["roofs"][0] = {{"name", "l2_read"}, {"unit", "flop_per_s"}, {"rate", 1e12}};
   check_complaint(refused(probe), 3, "/roofs/0/unit: must be \"byte_per_s\"");
+  probe["roofs"][0] = {{"name", "l2_read"}, {"unit", "byte_per_s"}, {"rate", 1e12}};
+  probe["sm_clock_hz"] = {1700000000};
+  check_complaint(refused(probe), 3, "/sm_clock_hz: has the clocks of 1 SMs, and this GPU has 132", "probe the GPU");
+  probe["sm_clock_hz"] = {17};
+  check_complaint(refused(probe), 3, "/sm_clock_hz: must be at least 100000000, got 17");
+  probe["sm_clock_hz"] = nullptr;
   probe["roofs"] = json::array();
   check_complaint(refused(probe), 3, "holds no rate");
   probe["schema_version"] = "2.0";

@@ -165,21 +165,22 @@ TEST_CASE(
 
 TEST_CASE(
     "the HBM reads of flash_v2 on an H200 are within a quarter of the L2 model's central value up to head_dim 128, of "
-    "flash_v3 within 27 %, but where CTAs drift apart, and where K and V in flight take at most 15 MiB and no mask "
-    "hides a tile within 0.2 % and 0.5 %") {
-  int compared = 0, fitting = 0, drifting = 0;
+    "flash_v3 within an eighth, but where CTAs stall or part, and where K and V in flight take at most 15 MiB and no "
+    "mask hides a tile within 0.2 % and 0.5 %") {
+  int compared = 0, fitting = 0, stalled = 0, parted = 0;
   each_held_to_the_model({"h200/forward.jsonl", "h200/orders.jsonl"}, {"flash_v2", "flash_v3"}, [&](const Held& held) {
     const bool v3 = held.algorithm == "flash_v3";
     const double simulated = held.predicted["l2_hbm"]["read_bytes"];
     ++compared;
-    // docs/l2-model.md: not in the model, and another figure in each run. Of flash_v2 the two CTAs of 64 rows an SM.
-    const bool long_stream = v3 && held.shape.seqlen_q == 131072 && held.shape.mask == Mask::none();
-    if ((long_stream || held.plan.block_q == 64) && held.read > 1.3 * simulated) {
-      CHECK(held.read < 2.4 * simulated);
-      ++drifting;
+    // docs/l2-model.md, what is still off: not in the model, and the first another figure in each run.
+    const bool may_stall = v3 && held.shape.head_dim == 128 && held.shape.seqlen_q >= 65536;
+    const bool may_part = !v3 && held.plan.block_q == 64;
+    if ((may_stall || may_part) && held.read > 1.3 * simulated) {
+      CHECK(held.read < (may_stall ? 2.5 : 1.9) * simulated);
+      ++(may_stall ? stalled : parted);
       return;
     }
-    CHECK(std::fabs(simulated / held.read - 1) < (v3 ? 0.27 : 0.25));
+    CHECK(std::fabs(simulated / held.read - 1) < (v3 ? 0.125 : 0.25));
     const std::vector<KernelWalk> kernels = algorithm(held.algorithm).walk(held.shape, held.plan);
     if (held.shape.mask == Mask::none() && kv_in_flight(kernels[0], held.shape, l2_of(held.run)) <= Bytes(15 << 20)) {
       CHECK(std::fabs(held.predicted["l2_hbm"]["read_bytes"].get<double>() / held.read - 1) < (v3 ? 0.005 : 0.002));
@@ -188,18 +189,37 @@ TEST_CASE(
   });
   CHECK(compared == 117);
   CHECK(fitting == 15);
-  CHECK(drifting == 7);
+  CHECK(stalled == 3);
+  CHECK(parted == 5);
+}
+
+TEST_CASE("simulated with the clocks that its SMs had, a launch's HBM reads are within a fifth of those counted") {
+  const std::vector<json> lines = saved("h200/drift_model.jsonl");
+  std::size_t at = 0;
+  for (const json& launch : saved("h200/drift.jsonl")) {
+    const json& run = launch["run"];
+    CAPTURE(launch["gpu_number"].dump() + ", " + launch["heads"].dump());
+    REQUIRE(at < lines.size());
+    const json &line = lines[at++], &counted = run["algorithms"][0]["traffic"][0];
+    CHECK(line["shape"] == run["shape"]);
+    if (run["shape"]["num_heads"] <= 2) CHECK(line == predicted(run, run["algorithms"][0]));
+    CHECK(line["l2_hbm"]["read_bytes"].get<double>() ==
+          doctest::Approx(counted["read_bytes"].get<double>()).epsilon(0.2));
+    // A pass takes all SMs equally many cycles, though some find tiles in L2 that others fetched from HBM.
+    const json& cycles = launch["cycles_of_a_pass"];
+    CHECK(cycles["most"].get<double>() < 1.005 * cycles["least"].get<double>());
+  }
+  CHECK(at == 9);
 }
 
 TEST_CASE(
-    "the HBM reads of naive on an H200 are within 1 % of the L2 model's where a tile of O is as wide as O, within 6 % "
-    "where two CTAs read each row of P; its writes within 0.1 %") {
+    "the HBM reads of naive on an H200 are within 1.5 % of the L2 model's where softmax reads S once, within 7 % where "
+    "twice; its writes within 0.1 %") {
   int compared = 0, once = 0;
   each_held_to_the_model({"h200/forward.jsonl"}, {"naive"}, [&](const Held& held) {
-    const AttentionShape& shape = held.shape;
-    const bool one_column = shape.head_dim_v <= (*held.plan.gemm_tile)[1];
+    const bool reads_once = held.plan.softmax_reads == 1;
     const double off_by = std::fabs(held.read / held.predicted["l2_hbm"]["read_bytes"].get<double>() - 1);
-    CHECK(off_by < (one_column ? 0.01 : 0.06));
+    CHECK(off_by < (reads_once ? 0.015 : 0.07));
     CHECK(std::fabs(held.written / held.predicted["l2_hbm"]["write_bytes"].get<double>() - 1) < 0.001);
     // By stage: what S = Q K^T has to fetch, as a share of all that its SMs ask for; and softmax, where it reads S
     // once.
@@ -210,14 +230,14 @@ TEST_CASE(
         const double expected = held.predicted["stages"][stage]["read_bytes"];
         return std::fabs(hw["l2_hbm_read_bytes"].get<double>() - expected) / hw["sm_l2_read_bytes"].get<double>();
       };
-      CHECK(off(0) < 0.0125);
-      if (held.plan.softmax_reads == 1) CHECK(off(1) < 0.0005);
+      CHECK(off(0) < 0.014);
+      if (reads_once) CHECK(off(1) < 0.0005);
     }
     ++compared;
-    once += one_column;
+    once += reads_once;
   });
   CHECK(compared == 50);
-  CHECK(once == 32);
+  CHECK(once == 48);
 }
 
 TEST_CASE("flash names the kernel that was the faster in each saved shape, or within the spread of two runs") {
@@ -284,7 +304,6 @@ TEST_CASE("the rungs below flash_v3 are right, deterministic, and receive the by
       if (pipeline["algorithm"] != "flash_v3") continue;
       CAPTURE(run["shape"].dump());
       CAPTURE(pipeline["name"].dump());
-      if (shape.head_dim == 128 && pipeline["name"] != "flash_v3") continue;  // asked for flash_v3's tile, they refused
       CHECK(pipeline["verified"]["status"] == "ok");
       CHECK(pipeline["verified"]["bit_identical"] == true);
       const double counted = pipeline["hw"]["sm_l2_read_bytes"].get<double>();
@@ -292,7 +311,7 @@ TEST_CASE("the rungs below flash_v3 are right, deterministic, and receive the by
       rungs += pipeline["name"] != "flash_v3";
     }
   }
-  CHECK(rungs == 4 * 5);
+  CHECK(rungs == 6 * 5);
 }
 
 TEST_CASE("a run with every measured part filled in is what the schema says") {

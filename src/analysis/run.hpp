@@ -110,6 +110,7 @@ struct AlgorithmResult {
   Known<Exactness> exactness;
   std::int64_t resident_ctas = 0;     ///< of the stage that reads K and V
   std::optional<Bytes> kv_in_flight;  ///< K and V of the heads whose CTAs are resident at one time
+  double sm_clock_spread = 0;  ///< fastest over slowest SM of Pace::drifting, less 1; 0 where that was not simulated
   Known<PipelineMeasurement> measured;
   Known<FlopPerSecond> achieved;  ///< matmul FLOPs over the measured time
   [[nodiscard]] const TrafficEntry* find(Boundary boundary, Provenance provenance) const;

@@ -12,6 +12,7 @@ struct Job {
   AlgorithmResult* to;
   std::vector<KernelWalk> kernels;
   std::int64_t tiles;
+  L2Config config;
 };
 
 void skip(AlgorithmResult& a, Status status, const std::string& reason) {
@@ -23,10 +24,10 @@ constexpr std::int64_t kSecond = 1'000'000'000;  ///< in nanoseconds
 constexpr const char* kHowToGoOn = ", and --engine model leaves the L2 out";
 
 /// The algorithms that are not too long to walk; the others are told so.
-std::vector<Job> jobs_of(RunResult& result, const L2Config& config) {
+std::vector<Job> jobs_of(RunResult& result) {
   std::vector<Job> jobs;
   for (AlgorithmResult& a : result.algorithms) {
-    Job job{&a, a.algorithm->walk(result.request.shape, a.plan), 0};
+    Job job{&a, a.algorithm->walk(result.request.shape, a.plan), 0, {}};
     try {
       job.tiles = tiles_looked_at(job.kernels);
     } catch (const Error&) {
@@ -39,7 +40,9 @@ std::vector<Job> jobs_of(RunResult& result, const L2Config& config) {
                " that are simulated; fewer heads, a shorter sequence or larger tiles are simulated" + kHowToGoOn);
       continue;
     }
-    if (const std::int64_t cost = cost_to_simulate(job.kernels, config); cost > kMaxCostSimulated) {
+    const RunRequest& request = result.request;
+    job.config = l2_config(request.gpu, result.l2_effective, request.l2_warm, job.kernels, request.shape);
+    if (const std::int64_t cost = cost_to_simulate(job.kernels, job.config); cost > kMaxCostSimulated) {
       skip(a, Status::skipped,
            "a simulation of about " + std::to_string(cost / kSecond) + " s on one slow core, more than the " +
                std::to_string(kMaxCostSimulated / kSecond) +
@@ -52,14 +55,11 @@ std::vector<Job> jobs_of(RunResult& result, const L2Config& config) {
 }
 
 /// How often estimate_l2() plays these kernels: at every pace where the pace matters and the time allows.
-std::int64_t plays(const Job& job, const L2Config& config) {
-  const bool pace_matters =
-      std::any_of(job.kernels.begin(), job.kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
-  const bool all_paces = pace_matters && job.tiles <= kMaxTilesForAllPaces;
-  return (all_paces ? static_cast<std::int64_t>(kPaces.size()) : 1) * (config.warm ? 2 : 1);
+std::int64_t plays(const Job& job) {
+  return std::ssize(paces_to_simulate(job.kernels, job.config)) * (job.config.warm ? 2 : 1);
 }
 
-void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape, const L2Config& config) {
+void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape) {
   AlgorithmResult& a = *job.to;
   const auto simulated = [&](Boundary boundary, const Traffic& traffic) {
     return bare_entry(boundary, Provenance::simulated, a.plan, Known<Traffic>::of(traffic));
@@ -75,17 +75,20 @@ void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape, cons
   const KernelWalk& main =
       *std::max_element(job.kernels.begin(), job.kernels.end(),
                         [](const KernelWalk& x, const KernelWalk& y) { return x.smem_bytes < y.smem_bytes; });
-  a.resident_ctas = std::min(resident_units(main, config), main.num_ctas) * main.cluster;
-  if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape, config);
+  a.resident_ctas = std::min(resident_units(main, job.config), main.num_ctas) * main.cluster;
+  if (const std::vector<double>& clocks = job.config.sm_clocks; !clocks.empty()) {
+    const auto [slowest, fastest] = std::minmax_element(clocks.begin(), clocks.end());
+    a.sm_clock_spread = *fastest / *slowest - 1;
+  }
+  if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape, job.config);
 }
 
 }  // namespace
 
 void simulate_traffic(RunResult& result, const Fraction& progress) {
-  const L2Config config = l2_config(result.request.gpu, result.l2_effective, result.request.l2_warm);
-  const std::vector<Job> jobs = jobs_of(result, config);
+  const std::vector<Job> jobs = jobs_of(result);
   std::int64_t expected = 0;
-  for (const Job& job : jobs) expected += job.tiles * plays(job, config);
+  for (const Job& job : jobs) expected += job.tiles * plays(job);
   std::atomic<std::int64_t> done{0};
   // Requests stand for tiles here: a tile costs two to seven of them, so the fraction is capped until the end.
   const auto report = [&](std::int64_t requests) {
@@ -94,12 +97,13 @@ void simulate_traffic(RunResult& result, const Fraction& progress) {
   };
   std::vector<std::future<L2Estimate>> estimates;
   for (const Job& job : jobs) {
-    estimates.push_back(std::async(
-        std::launch::async, [&, &job = job] { return estimate_l2(job.kernels, job.to->plan.order, config, report); }));
+    estimates.push_back(std::async(std::launch::async, [&, &job = job] {
+      return estimate_l2(job.kernels, job.to->plan.order, job.config, report);
+    }));
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     try {
-      keep(jobs[i], estimates[i].get(), result.request.shape, config);
+      keep(jobs[i], estimates[i].get(), result.request.shape);
     } catch (const Error& error) {
       skip(*jobs[i].to, Status::unsupported, error.what());
     }

@@ -28,11 +28,23 @@ struct RunCommandOptions {
   Targets targets;
 };
 
-std::vector<GpuRoof> roofs_of_gpu(const std::string& path, const std::string& gpu) {
+/// The roofs and the clocks that a probe measured, in place of those of the GPU file.
+void take_probe(const std::string& path, GpuSpec& gpu) {
   RoofFile file = read_roofs(path);
-  if (is_same_gpu(file.gpu, gpu)) return std::move(file.roofs);
-  throw Error(ErrorKind::data, fmt::format("{}: has the roofs of {}, and this run is of {}", path, file.gpu, gpu),
-              "name its GPU with --gpu");
+  if (!is_same_gpu(file.gpu, gpu.name)) {
+    throw Error(ErrorKind::data,
+                fmt::format("{}: has the roofs of {}, and this run is of {}", path, file.gpu, gpu.name),
+                "name its GPU with --gpu");
+  }
+  gpu.measured_roofs = std::move(file.roofs);
+  if (file.sm_clocks.empty()) return;
+  if (std::ssize(file.sm_clocks) != gpu.num_sms) {
+    throw Error(ErrorKind::data,
+                fmt::format("{}: /sm_clock_hz: has the clocks of {} SMs, and this GPU has {} of them", path,
+                            file.sm_clocks.size(), gpu.num_sms),
+                "probe the GPU that the run is of");
+  }
+  gpu.sm_clocks = std::move(file.sm_clocks);
 }
 
 void execute(const CLI::App& command, RunCommandOptions o, const std::vector<std::string>& argv) {
@@ -40,7 +52,7 @@ void execute(const CLI::App& command, RunCommandOptions o, const std::vector<std
   if (!o.roofs.empty()) inputs.push_back(o.roofs);
   check_targets(o.targets, inputs);
   RunRequest request = to_request(o.run);
-  if (!o.roofs.empty()) request.gpu.measured_roofs = roofs_of_gpu(o.roofs, request.gpu.name);
+  if (!o.roofs.empty()) take_probe(o.roofs, request.gpu);
   refuse_options_without_effect(command, request);
   if (o.chart) o.view.chart = chart_style(o.targets);
   RunResult result;
@@ -69,7 +81,7 @@ void add_run(CLI::App& app, const Invocation& invocation) {
       ->group(output);
   c->add_flag("--chart", options->chart, "Draw the bytes as bars, and the roofline, in characters")->group(output);
   c->add_option("--roofs", options->roofs,
-                "Rooflines under what gpu probe --json measured, too (default: what the GPU file has of it)")
+                "Rooflines under what gpu probe --json measured, and its SMs' clocks (default: what the GPU file has)")
       ->group(output)
       ->type_name("FILE.json");
   add_targets(*c, options->targets);

@@ -63,6 +63,7 @@ std::string fingerprint_of(const GpuSpec& gpu) {
     print.add(roof.name);
     add(roof.rate);
   }
+  for (const double clock : gpu.sm_clocks) add(clock);
   return print.hex();
 }
 

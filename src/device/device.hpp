@@ -105,6 +105,9 @@ class ProbeKernel {
 /// Nothing, and `reason` says why, where the device has no such unit.
 std::unique_ptr<ProbeKernel> make_probe(Device&, Probe, std::string& reason);
 
+/// Hz of each SM, by its number, over some milliseconds of tensor work on all of them; 0 where one had none.
+std::vector<double> measure_sm_clocks(Device&);
+
 /// Device memory that is given back at the end of its scope.
 class DeviceBuffer {
  public:

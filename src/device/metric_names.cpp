@@ -21,6 +21,7 @@ constexpr std::array<Row, kNumHwQuantities> kRows{{
     {"tensor_instructions", {"smsp__inst_executed_pipe_tensor.sum", ""}},
     {"gpu_time_ns", {"gpu__time_duration.sum", ""}},
     {"sm_cycles", {"sm__cycles_elapsed.max", ""}},
+    {"sm_cycles_least", {"sm__cycles_elapsed.min", ""}},
     {"executed_instructions", {"smsp__inst_executed.sum", ""}},
     {"l2_lookup_sectors", {"lts__t_sectors_srcunit_tex_op_read.sum", ""}},
 }};

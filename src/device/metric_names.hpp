@@ -17,16 +17,18 @@ enum class HwQuantity : std::size_t {
   tensor_instructions,    ///< tensor-core instructions (mma.sync, wgmma), one a warp
   gpu_time_ns,            ///< from the range's start to its end on the GPU
   sm_cycles,              ///< elapsed cycles of the SM that saw the most
+  sm_cycles_least,        ///< and of the one that saw the least: SMs have not all the same clock
   executed_instructions,  ///< all instructions, one a warp
   l2_lookup_sectors,  ///< read sectors that L2 looked up. Reads of one sector by several SMs at once are merged before
                       ///< L2, differently from run to run: show it, never hold it against a closed form
 };
 
-inline constexpr std::size_t kNumHwQuantities = 9;
+inline constexpr std::size_t kNumHwQuantities = 10;
 inline constexpr std::array<HwQuantity, kNumHwQuantities> kHwQuantities{
-    HwQuantity::dram_read_bytes,  HwQuantity::dram_write_bytes,      HwQuantity::xbar_read_bytes,
-    HwQuantity::l2_write_sectors, HwQuantity::tensor_instructions,   HwQuantity::gpu_time_ns,
-    HwQuantity::sm_cycles,        HwQuantity::executed_instructions, HwQuantity::l2_lookup_sectors};
+    HwQuantity::dram_read_bytes,  HwQuantity::dram_write_bytes,    HwQuantity::xbar_read_bytes,
+    HwQuantity::l2_write_sectors, HwQuantity::tensor_instructions, HwQuantity::gpu_time_ns,
+    HwQuantity::sm_cycles,        HwQuantity::sm_cycles_least,     HwQuantity::executed_instructions,
+    HwQuantity::l2_lookup_sectors};
 inline constexpr std::size_t kL2SectorBytes = 32;
 
 /// One T a quantity.

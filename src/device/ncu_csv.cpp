@@ -214,6 +214,7 @@ Counted counted_in(HwQuantity quantity) {
     case HwQuantity::executed_instructions:
       return {"inst"};
     case HwQuantity::sm_cycles:
+    case HwQuantity::sm_cycles_least:
       return {"cycle"};
     case HwQuantity::gpu_time_ns:
       return {"second"};

@@ -65,7 +65,12 @@ class TensorRate final : public ProbeKernel {
     host_.resize(static_cast<std::size_t>(operands_.size().value() / 2));
     device_.download(host_.data(), operands_.data(), operands_.size());
   }
-  void launch(std::int64_t times) override { kind_.launch(probe(times), device_.stream()); }
+  void launch(std::int64_t times) override { launch(times, nullptr); }
+  void launch(std::int64_t times, kernels::SmClock* clocks) {
+    kernels::TensorProbe of = probe(times);
+    of.clocks = clocks;
+    kind_.launch(of, device_.stream());
+  }
   [[nodiscard]] double work(std::int64_t times) const override { return kind_.flops(probe(times)).as_double(); }
   std::string check(std::int64_t times) override {
     std::vector<float> sums(static_cast<std::size_t>(kind_.results));
@@ -115,22 +120,44 @@ class ExpRate final : public ProbeKernel {
   DeviceBuffer means_;
 };
 
+using kernels::MmaSync, kernels::Wgmma;
+TensorRate::Kind mma_sync_kind() {
+  return {MmaSync::kRows,           MmaSync::kColumns,      MmaSync::kDepth, kernels::mma_sync_results(),
+          kernels::launch_mma_sync, kernels::mma_sync_flops};
+}
+TensorRate::Kind wgmma_kind() {
+  return {Wgmma::kRows,          Wgmma::kColumns,     Wgmma::kDepth, kernels::wgmma_results(),
+          kernels::launch_wgmma, kernels::wgmma_flops};
+}
+
 }  // namespace
 
+std::vector<double> measure_sm_clocks(Device& device) {
+  constexpr std::int64_t kTimes = 10'000;  // of wgmma some 5 ms
+  const std::int64_t sms = device.properties().num_sms;
+  const DeviceBuffer clocks(device, Count(sms) * Bytes(sizeof(kernels::SmClock)));
+  device.fill_bytes(clocks.data(), 0, clocks.size());
+  TensorRate work(device, kernels::wgmma_unsupported().empty() ? wgmma_kind() : mma_sync_kind());
+  work.launch(kTimes, static_cast<kernels::SmClock*>(clocks.data()));
+  std::vector<kernels::SmClock> of_sm(static_cast<std::size_t>(sms));
+  device.download(of_sm.data(), clocks.data(), clocks.size());
+  std::vector<double> hz;
+  for (const kernels::SmClock& c : of_sm) {
+    hz.push_back(c.nanoseconds > 0 ? static_cast<double>(c.cycles) / (static_cast<double>(c.nanoseconds) * 1e-9) : 0);
+  }
+  return hz;
+}
+
 std::unique_ptr<ProbeKernel> make_probe(Device& device, Probe probe, std::string& reason) {
-  using namespace kernels;
   switch (probe) {
     case Probe::l2_read:
       return std::make_unique<L2Read>(device);
     case Probe::mma_sync:
-      return std::make_unique<TensorRate>(
-          device, TensorRate::Kind{MmaSync::kRows, MmaSync::kColumns, MmaSync::kDepth, mma_sync_results(),
-                                   launch_mma_sync, mma_sync_flops});
+      return std::make_unique<TensorRate>(device, mma_sync_kind());
     case Probe::wgmma:
-      reason = wgmma_unsupported();
+      reason = kernels::wgmma_unsupported();
       if (!reason.empty()) return nullptr;
-      return std::make_unique<TensorRate>(device, TensorRate::Kind{Wgmma::kRows, Wgmma::kColumns, Wgmma::kDepth,
-                                                                   wgmma_results(), launch_wgmma, wgmma_flops});
+      return std::make_unique<TensorRate>(device, wgmma_kind());
     case Probe::exp2:
       return std::make_unique<ExpRate>(device);
   }

@@ -55,6 +55,14 @@ HwStage stage_of(const HwReading& r, std::int64_t num_sms) {
     s.tensor_instructions_per_cycle =
         Known<double>::of(s.tensor_instructions->as_double() / (*cycles * static_cast<double>(num_sms)));
   }
+  const auto clock = [&](HwQuantity q) {
+    Known<double> hz = value_of(r, q);
+    if (!ns || !(*ns > 0)) return Known<double>::missing(ns.status, ns.reason);
+    if (hz) hz.value = *hz / (*ns * 1e-9);
+    return hz;
+  };
+  s.sm_clock_least = clock(HwQuantity::sm_cycles_least);
+  s.sm_clock_most = clock(HwQuantity::sm_cycles);
   return s;
 }
 
@@ -80,6 +88,8 @@ HwStage no_counts(Status status, const std::string& reason) {
           no_bytes,
           Known<Count>::missing(status, reason),
           Known<Seconds>::missing(status, reason),
+          Known<double>::missing(status, reason),
+          Known<double>::missing(status, reason),
           Known<double>::missing(status, reason)};
 }
 
@@ -187,6 +197,10 @@ void count_in_hardware(Bench& bench, const MeasureRequest& request, const Measur
     sum.l2_lookup = plus(sum.l2_lookup, s.l2_lookup);
     sum.tensor_instructions = plus(sum.tensor_instructions, s.tensor_instructions);
     sum.gpu_time = plus(sum.gpu_time, s.gpu_time);
+    if (sum.sm_clock_least && s.sm_clock_least) {
+      sum.sm_clock_least.value = std::min(*sum.sm_clock_least, *s.sm_clock_least);
+      sum.sm_clock_most.value = std::max(*sum.sm_clock_most, *s.sm_clock_most);
+    }
   }
   if (result.stages.size() > 1) {
     result.hw.tensor_instructions_per_cycle =

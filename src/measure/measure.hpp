@@ -42,6 +42,7 @@ struct HwStage {
   Known<Count> tensor_instructions;
   Known<Seconds> gpu_time;
   Known<double> tensor_instructions_per_cycle;  ///< a SM
+  Known<double> sm_clock_least, sm_clock_most;  ///< Hz, of the slowest and of the fastest SM
 };
 
 struct StageMeasurement {

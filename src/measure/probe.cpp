@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include "measure/bench.hpp"
 #include "measure/statistics.hpp"
@@ -70,6 +72,26 @@ Roof measured(Device& device, Probe which, std::string_view name, std::string_vi
   return roof;
 }
 
+/// Each SM's median of some bursts, each after a rest: power limits hold all SMs at one clock after some 30 ms of work.
+Known<std::vector<double>> sm_clocks_of(Device& device) {
+  constexpr int kBursts = 9;
+  constexpr std::chrono::milliseconds kRest(200);
+  std::vector<std::vector<double>> by_sm(static_cast<std::size_t>(device.properties().num_sms));
+  for (int i = 0; i < kBursts; ++i) {
+    std::this_thread::sleep_for(kRest);
+    const std::vector<double> clocks = measure_sm_clocks(device);
+    for (std::size_t sm = 0; sm < by_sm.size(); ++sm) {
+      if (!(clocks[sm] > 0)) {
+        return Known<std::vector<double>>::missing(Status::failed, "SM " + std::to_string(sm) + " had nothing to do");
+      }
+      by_sm[sm].push_back(clocks[sm]);
+    }
+  }
+  std::vector<double> medians;
+  for (const std::vector<double>& clocks : by_sm) medians.push_back(median(clocks));
+  return Known<std::vector<double>>::of(std::move(medians));
+}
+
 }  // namespace
 
 ProbeResult probe(Device& device, const std::function<void(const std::string&)>& progress) {
@@ -86,6 +108,8 @@ ProbeResult probe(Device& device, const std::function<void(const std::string&)>&
   result.roofs.push_back(measured(device, Probe::wgmma, "wgmma", "flop_per_s"));
   result.roofs.push_back(measured(device, Probe::exp2, "exp2", "exp_per_s"));
   result.clocks = device.clocks();
+  say("measuring the clock of each SM");
+  result.sm_clocks = sm_clocks_of(device);
   say("checking the hardware counters");
   MeasureRequest nothing;
   nothing.shape.seqlen_q = nothing.shape.seqlen_kv = 1;

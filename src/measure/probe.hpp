@@ -13,6 +13,7 @@ struct Roof {
 struct ProbeResult {
   DeviceProperties device;
   std::vector<Roof> roofs;
+  Known<std::vector<double>> sm_clocks;  ///< Hz, of each SM in the first milliseconds of tensor work
   Known<CounterCheck> counters;
   ClockState clocks;  ///< right after the last roof
 };

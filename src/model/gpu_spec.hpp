@@ -38,6 +38,7 @@ struct GpuSpec {
       peak;                 ///< dense matmul rate with fp32 accumulation, by input dtype; none: not supported
   Seconds launch_overhead;  ///< of one kernel
   std::vector<GpuRoof> measured_roofs;    ///< what `gpu probe` measured on one; often none
+  std::vector<double> sm_clocks;          ///< Hz, of each SM at one time, as `gpu probe` measured them; often none
   std::map<std::string, Source> sources;  ///< by JSON key
 };
 

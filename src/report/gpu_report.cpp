@@ -60,7 +60,7 @@ class SourceList {
 /// What a reader should know of a value that no document gives.
 std::string mark_of(const GpuSpec& gpu, const std::string& key) {
   if (is_assumed(gpu.sources.at(key))) return "assumed";
-  if (key.starts_with("measured_roofs.")) return "measured";
+  if (key.starts_with("measured_roofs.") || key == "sm_clock_hz") return "measured";
   if (key != "l2_effective_bytes" || gpu.l2_effective_provenance == Provenance::quoted) return "";
   return gpu.l2_effective_provenance == Provenance::hw_counter ? "measured (hw_counter)"
                                                                : std::string(name(gpu.l2_effective_provenance));
@@ -97,6 +97,10 @@ std::vector<Row> rows_of(const GpuSpec& gpu) {
     }
   }
   rows.push_back({"kernel launch", text::seconds(gpu.launch_overhead), "launch_overhead_s"});
+  if (!gpu.sm_clocks.empty()) {
+    const auto [least, most] = std::minmax_element(gpu.sm_clocks.begin(), gpu.sm_clocks.end());
+    rows.push_back({"SM clocks", fmt::format("{:.0f} to {:.0f} MHz", *least / 1e6, *most / 1e6), "sm_clock_hz"});
+  }
   for (const GpuRoof& roof : gpu.measured_roofs) {
     rows.push_back({roof.label + " roof", text::roof_rate(roof),
                     fmt::format("measured_roofs.{}", find_roof_kind(roof.name)->key)});
@@ -207,6 +211,11 @@ Json gpu_to_json(const GpuSpec& gpu) {
   for (const GpuRoof& roof : gpu.measured_roofs) {
     const std::string key(find_roof_kind(roof.name)->key);
     out["measured_roofs"][key] = sourced(roof.rate, "measured_roofs." + key);
+  }
+  if (!gpu.sm_clocks.empty()) {
+    Json clocks = Json::array();
+    for (const double hz : gpu.sm_clocks) clocks.push_back(static_cast<std::int64_t>(hz));
+    out["sm_clock_hz"] = sourced(clocks, "sm_clock_hz");
   }
   for (std::size_t i = 0; i < sources.all().size(); ++i) {
     Json& entry = out["sources"][fmt::format("s{}", i + 1)];

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/version.hpp"
 #include "report/format.hpp"
 #include "report/run_json_parts.hpp"
@@ -61,6 +64,13 @@ Document probe_document(const ProbeResult& r, const GpuSpec* datasheet) {
   } else {
     t.notes.push_back(fmt::format("clocks: {}.", r.clocks.reason));
   }
+  if (r.sm_clocks) {
+    const auto [least, most] = std::minmax_element(r.sm_clocks->begin(), r.sm_clocks->end());
+    t.notes.push_back(fmt::format("SMs in the first milliseconds of tensor work: {:.0f} to {:.0f} MHz, {} apart.",
+                                  *least / 1e6, *most / 1e6, text::percent(*most / *least - 1)));
+  } else {
+    t.notes.push_back(fmt::format("clocks of the SMs: {}.", r.sm_clocks.reason));
+  }
   out.push_back(std::move(t));
 
   if (!r.counters) {
@@ -104,6 +114,13 @@ nlohmann::ordered_json probe_to_json(const ProbeResult& r, const GpuSpec* datash
     out["roofs"].push_back(one);
   }
   out["clocks"] = run_json::clocks_json(r.clocks);
+  Json clocks = nullptr;
+  if (r.sm_clocks) {
+    clocks = Json::array();
+    for (const double hz : *r.sm_clocks) clocks.push_back(std::llround(hz));
+  }
+  out["sm_clock_hz"] = clocks;
+  out["sm_clock_reason"] = run_json::because(static_cast<bool>(r.sm_clocks), r.sm_clocks.reason);
   out["counters"] = run_json::counters_json(r.counters);
   return out;
 }

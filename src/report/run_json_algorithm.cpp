@@ -308,6 +308,8 @@ Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
           {"kv_in_flight_reason",
            because(a.kv_in_flight.has_value(),
                    a.resident_ctas > 0 ? "no CTAs of its kernels share a stream of K and V" : reason_not_simulated(a))},
+          {"sm_clock_spread", a.resident_ctas > 0 ? real(a.sm_clock_spread) : Json(nullptr)},
+          {"sm_clock_spread_reason", because(a.resident_ctas > 0, reason_not_simulated(a))},
           {"flops", object_of([&](JsonText& to) { write_flops(to, a.flops); })},
           {"memory", memory_json(a.memory, a.measured)},
           {"roofline", object_of([&](JsonText& to) { write_roofline(to, a.roofline, a.achieved, true); })},

@@ -103,6 +103,8 @@ Json hw_json(const HwStage& hw) {
           {"l2_lookup_bytes", bytes_json(hw.l2_lookup)},
           {"tensor_instructions", hw.tensor_instructions ? Json(hw.tensor_instructions->value()) : Json(nullptr)},
           {"gpu_time_s", hw.gpu_time ? real(hw.gpu_time->value) : Json(nullptr)},
+          {"sm_clock_least_hz", hw.sm_clock_least ? real(*hw.sm_clock_least) : Json(nullptr)},
+          {"sm_clock_most_hz", hw.sm_clock_most ? real(*hw.sm_clock_most) : Json(nullptr)},
           {"reason", reason.empty() ? Json(nullptr) : Json(reason)}};
 }
 

@@ -99,6 +99,17 @@ void flag_rates(Table& t, const RunResult& r, const PipelineMeasurement& p) {
   }
 }
 
+/// At what clocks it ran; empty where nobody counted them.
+std::string clock_words(const RunResult& r) {
+  std::string words;
+  for (const PipelineMeasurement& p : r.measured->pipelines) {
+    if (!p.hw.sm_clock_least || !p.hw.sm_clock_most) continue;
+    words += fmt::format("{}{} {:.2f} to {:.2f} GHz", words.empty() ? "" : ", ", p.pipeline->name,
+                         *p.hw.sm_clock_least / 1e9, *p.hw.sm_clock_most / 1e9);
+  }
+  return words.empty() ? words : fmt::format("SM clocks while counted, slowest to fastest: {}.", words);
+}
+
 Table speed_table(const RunResult& r) {
   Table t{"Measured time",
           {{"", false},
@@ -151,6 +162,7 @@ void append_measured_tables(Document& out, const RunResult& r, const RunView& vi
     warn(speed, p);
     flag_rates(speed, r, p);
   }
+  if (std::string clocks = clock_words(r); !clocks.empty()) speed.notes.push_back(std::move(clocks));
   if (r.request.l2_warm && compulsory_bytes(r.request.shape, Pass::forward) < r.measured->device.l2) {
     speed.notes.emplace_back("warm: inputs and output fit the L2, so HBM may see none of them.");
   }

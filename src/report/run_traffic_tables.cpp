@@ -110,7 +110,8 @@ class TrafficTables {
           fmt::format("central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together; "
                       "where tiles are double-buffered, the older of two CTAs on an SM goes first and a step of the "
                       "younger takes {} % longer, which parts them (both assumed). The interval runs over it, CTAs in "
-                      "lockstep, and CTAs that nothing holds together.",
+                      "lockstep, and CTAs that nothing holds together; where K and V in flight are more than L2 holds, "
+                      "over SMs at the clocks that the GPU file has of them, too.",
                       kMissStall * 100 / kPartsPerStep, kYoungerStall * 100 / kPartsPerStep));
       t.notes.emplace_back("naive/x: how many times as many bytes naive moves.");
     }
@@ -146,6 +147,9 @@ class TrafficTables {
                            overflows ? "more than" : "within", text::binary_bytes(r_.l2_effective));
     }
     if (wide) words += fmt::format("; {} to {}, by how CTAs keep pace", text::bytes(least), text::bytes(most));
+    if (wide && a.sm_clock_spread > 0) {
+      words += fmt::format(", the clocks of SMs up to {} apart", text::percent(a.sm_clock_spread));
+    }
     t.notes.push_back(words + ".");
   }
 

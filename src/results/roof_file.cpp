@@ -39,6 +39,7 @@ RoofFile read_roofs(const std::string& path) {
     add_measured_roof(file.roofs, *kind, *rate);
   }
   if (file.roofs.empty()) top.fail("roofs", "holds no rate", kRoofHint);
+  file.sm_clocks = read_sm_clocks(top, "sm_clock_hz");
   return file;
 }
 

@@ -8,8 +8,9 @@ namespace hbmscope {
 
 /// What `gpu probe --json` wrote.
 struct RoofFile {
-  std::string gpu;             ///< by its driver's name: "NVIDIA H200"
-  std::vector<GpuRoof> roofs;  ///< those that it could measure
+  std::string gpu;                ///< by its driver's name: "NVIDIA H200"
+  std::vector<GpuRoof> roofs;     ///< those that it could measure
+  std::vector<double> sm_clocks;  ///< Hz, of each SM; none in files that were written before there were some
 };
 
 /// Throws an Error (kind data) that names the file and the member: for what is no such document, is of another major

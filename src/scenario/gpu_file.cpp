@@ -16,7 +16,7 @@
 namespace hbmscope {
 namespace {
 
-constexpr std::array<std::string_view, 17> kTopLevelKeys{"name",
+constexpr std::array<std::string_view, 18> kTopLevelKeys{"name",
                                                          "aliases",
                                                          "architecture",
                                                          "num_sms",
@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 17> kTopLevelKeys{"name",
                                                          "peak_flop_per_s",
                                                          "launch_overhead_s",
                                                          "measured_roofs",
+                                                         "sm_clock_hz",
                                                          "sources"};
 constexpr std::array<std::string_view, 3> kValueKeys{"value", "source", "note"};
 constexpr std::array<std::string_view, 2> kSourceKeys{"title", "date"};
@@ -84,6 +85,7 @@ class GpuReader {
       gpu.launch_overhead = {real(require_place("launch_overhead_s"), {0, 1, "in seconds: 4 microseconds are 4e-6"})};
     }
     read_measured_roofs(gpu);
+    read_clocks(gpu);
     gpu.sources = std::move(sources_);
     return gpu;
   }
@@ -208,6 +210,18 @@ class GpuReader {
     }
   }
 
+  void read_clocks(GpuSpec& gpu) {
+    if (top_.find("sm_clock_hz") == nullptr) return;
+    const auto place = locate(top_, "sm_clock_hz", "sm_clock_hz");
+    if (!place) return;
+    gpu.sm_clocks = hbmscope::read_sm_clocks(place->fields, place->key);
+    if (std::ssize(gpu.sm_clocks) == gpu.num_sms) return;
+    place->fields.fail(place->key,
+                       "must have a clock for each of the " + std::to_string(gpu.num_sms) + " SMs, but has " +
+                           std::to_string(gpu.sm_clocks.size()),
+                       "in Hz, as gpu probe --json has them");
+  }
+
   Fields top_;
   std::string_view source_name_;
   std::map<std::string, Source> titles_;   ///< the file's table of sources
@@ -231,6 +245,15 @@ const GpuSpec* find_embedded(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<double> read_sm_clocks(const Fields& fields, const char* key) {
+  constexpr std::int64_t kSlowest = 100'000'000, kFastest = 10'000'000'000;
+  std::vector<double> clocks;
+  for (const std::int64_t hz : fields.optional_integers(key, kSlowest, kFastest)) {
+    clocks.push_back(static_cast<double>(hz));
+  }
+  return clocks;
+}
 
 GpuSpec parse_gpu(std::string_view text, std::string_view source_name) {
   const nlohmann::json document = parse_json(text, source_name);

@@ -1,6 +1,7 @@
 #include "simulate/kernel_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -34,7 +35,8 @@ KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& c
       order_(order),
       pace_(pace),
       sms_(std::max<std::int64_t>(1, config.num_sms / kernel.cluster)),
-      younger_stall_(pace == Pace::coupled && kernel.double_buffered ? kYoungerStall : 0),
+      coupled_(pace == Pace::coupled || pace == Pace::drifting),
+      younger_stall_(coupled_ && kernel.double_buffered ? kYoungerStall : 0),
       cache_(cache),
       listener_(listener),
       now_(start),
@@ -47,7 +49,17 @@ KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& c
     for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].half = i % static_cast<std::size_t>(sms_) % 2;
   }
   tile_key({Tensor::Q, kernel.num_ctas / kernel.tiles_per_head, 0});  // refuses more heads than a key holds
-  if (listener_ == nullptr) choose_period();
+  if (pace == Pace::drifting && !config.sm_clocks.empty()) take_clocks(config.sm_clocks);
+  if (listener_ == nullptr && clock_stalls_.empty()) choose_period();
+}
+
+/// A step takes the fastest SM kPartsPerStep.
+void KernelRun::take_clocks(const std::vector<double>& clocks) {
+  const double fastest = *std::max_element(clocks.begin(), clocks.end());
+  for (std::int64_t sm = 0; sm < sms_; ++sm) {
+    const double clock = clocks[static_cast<std::size_t>(sm * kernel_.cluster) % clocks.size()];
+    clock_stalls_.push_back(std::llround((fastest / clock - 1) * static_cast<double>(kPartsPerStep)));
+  }
 }
 
 void KernelRun::play(const Progress& progress) {
@@ -242,7 +254,8 @@ std::int64_t KernelRun::take_step(Slot& slot) {
       hit = cache_.request(moved, r.first, slot.half) && hit;
     }
   }
-  if (!hit && pace_ == Pace::coupled) slot.stalls += kMissStall;
+  if (!hit && coupled_) slot.stalls += kMissStall;
+  if (!clock_stalls_.empty()) slot.stalls += clock_stalls_[static_cast<std::size_t>((&slot - slots_.data()) % sms_)];
   slot.stalls += younger_stall_ * slot.older;
   if (++slot.repeat == steps.repeats) {
     slot.repeat = 0;

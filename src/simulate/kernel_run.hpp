@@ -51,6 +51,7 @@ class KernelRun {
     std::array<L2Cache::Sums, 4> sums;
   };
 
+  void take_clocks(const std::vector<double>& clocks);
   void play_one_step_ctas(const Progress& progress);
   void tell_of_one_step_ctas();
   void start_ctas();
@@ -76,8 +77,10 @@ class KernelRun {
   const KernelWalk& kernel_;
   CtaOrder order_;
   Pace pace_;
-  std::int64_t sms_;            ///< or groups of SMs, where a cluster takes more than one
-  std::int64_t younger_stall_;  ///< parts of a step, for each older CTA
+  std::int64_t sms_;  ///< or groups of SMs, where a cluster takes more than one
+  bool coupled_;
+  std::int64_t younger_stall_;              ///< parts of a step, for each older CTA
+  std::vector<std::int64_t> clock_stalls_;  ///< parts of a step, by SM; empty where all are as fast
   L2Cache& cache_;
   ScheduleListener* listener_;
   std::int64_t now_;  ///< step of the simulation, counted for a listener only

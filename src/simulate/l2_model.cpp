@@ -14,6 +14,20 @@ L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm) {
   return config;
 }
 
+L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm, const std::vector<KernelWalk>& kernels,
+                   const AttentionShape& shape) {
+  L2Config config = l2_config(gpu, effective_capacity, warm);
+  const auto outgrows = [&](const KernelWalk& k) {
+    return k.shares_streams && kv_in_flight(k, shape, config) > effective_capacity;
+  };
+  if (!gpu.sm_clocks.empty() && effective_capacity.value() > 0 &&
+      std::any_of(kernels.begin(), kernels.end(), outgrows) && tiles_looked_at(kernels) <= kMaxTilesForAllPaces) {
+    config.sm_clocks = gpu.sm_clocks;
+    if (cost_to_simulate(kernels, config) > kMaxCostSimulated) config.sm_clocks.clear();
+  }
+  return config;
+}
+
 namespace {
 
 L2Build build_of(const L2Config& config) {
@@ -86,9 +100,9 @@ double mean_requests_of_a_pass(const KernelWalk& kernel) {
   return static_cast<double>(count.requests) / 3;
 }
 
-double heads_played(const KernelWalk& kernel, const L2Config& config, std::int64_t dealt_alike) {
+double heads_played(const KernelWalk& kernel, const L2Config& config, Pace pace, std::int64_t dealt_alike) {
   const std::int64_t heads = kernel.num_ctas / kernel.tiles_per_head;
-  if (kernel.heads_per_kv == 0) return static_cast<double>(heads);
+  if (kernel.heads_per_kv == 0 || pace == Pace::drifting) return static_cast<double>(heads);
   const std::int64_t places = std::min(resident_units(kernel, config), kernel.num_ctas);
   const bool one_step = kernel.passes_per_cta == 1 && kernel.tiles_per_pass == 1;
   const std::int64_t even = one_step ? 1 : places / std::gcd(places, kernel.tiles_per_head);
@@ -96,23 +110,28 @@ double heads_played(const KernelWalk& kernel, const L2Config& config, std::int64
   return static_cast<double>(std::min(heads, kPeriodsToRepeat * period));
 }
 
-bool pace_matters(const std::vector<KernelWalk>& kernels) {
-  return std::any_of(kernels.begin(), kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
-}
-
 }  // namespace
 
+std::vector<Pace> paces_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config) {
+  const bool pace_matters =
+      std::any_of(kernels.begin(), kernels.end(), [](const KernelWalk& k) { return k.shares_streams; });
+  if (!pace_matters || tiles_looked_at(kernels) > kMaxTilesForAllPaces) return {Pace::coupled};
+  std::vector<Pace> paces{Pace::lockstep, Pace::coupled, Pace::apart};
+  if (!config.sm_clocks.empty()) paces.push_back(Pace::drifting);
+  return paces;
+}
+
 std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config) {
-  const bool all_paces = pace_matters(kernels) && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
-  const double plays = (all_paces ? static_cast<double>(kPaces.size()) : 1) * (config.warm ? 2 : 1);
   const std::int64_t dealt_alike = build_of(config).heads_dealt_alike();
+  const std::vector<Pace> paces = paces_to_simulate(kernels, config);
   double cost = 0;
   for (const KernelWalk& kernel : kernels) {
-    const double passes = heads_played(kernel, config, dealt_alike) * static_cast<double>(kernel.tiles_per_head) *
-                          static_cast<double>(kernel.passes_per_cta);
-    cost += passes * mean_requests_of_a_pass(kernel) * (kernel.shares_streams ? kCostOfSharedRequest : kCostOfRequest);
+    const double of_head = static_cast<double>(kernel.tiles_per_head) * static_cast<double>(kernel.passes_per_cta) *
+                           mean_requests_of_a_pass(kernel) *
+                           (kernel.shares_streams ? kCostOfSharedRequest : kCostOfRequest);
+    for (const Pace pace : paces) cost += of_head * heads_played(kernel, config, pace, dealt_alike);
   }
-  return static_cast<std::int64_t>(std::min(cost * plays * (config.halves ? kCostOfHalves : 1), 1e18));
+  return static_cast<std::int64_t>(std::min(cost * (config.warm ? 2 : 1) * (config.halves ? kCostOfHalves : 1), 1e18));
 }
 
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config) {
@@ -129,20 +148,17 @@ Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const 
 
 L2Estimate estimate_l2(const std::vector<KernelWalk>& kernels, CtaOrder order, const L2Config& config,
                        const std::function<void(std::int64_t)>& progress) {
-  const bool all_paces = pace_matters(kernels) && tiles_looked_at(kernels) <= kMaxTilesForAllPaces;
-  std::array<std::future<L2Result>, kPaces.size()> runs;
-  for (const Pace pace : kPaces) {
-    if (!all_paces && pace != Pace::coupled) continue;
-    runs[static_cast<std::size_t>(pace)] =
-        std::async(std::launch::async, [&, pace] { return simulate_l2(kernels, order, config, pace, progress); });
+  const std::vector<Pace> paces = paces_to_simulate(kernels, config);
+  std::vector<std::future<L2Result>> runs;
+  for (const Pace pace : paces) {
+    runs.push_back(
+        std::async(std::launch::async, [&, pace] { return simulate_l2(kernels, order, config, pace, progress); }));
   }
   L2Estimate estimate;
-  for (const Pace pace : kPaces) {
-    std::future<L2Result>& run = runs[static_cast<std::size_t>(pace)];
-    if (!run.valid()) continue;
-    L2Result result = run.get();
-    estimate.paces.push_back({pace, result.traffic.total()});
-    if (pace == Pace::coupled) estimate.central = std::move(result);
+  for (std::size_t i = 0; i < paces.size(); ++i) {
+    L2Result result = runs[i].get();
+    estimate.paces.push_back({paces[i], result.traffic.total()});
+    if (paces[i] == Pace::coupled) estimate.central = std::move(result);
   }
   return estimate;
 }

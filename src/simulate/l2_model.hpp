@@ -18,18 +18,19 @@ enum class Pace : std::uint8_t {
              ///< CTAs that share an SM the older go first (kYoungerStall). The central value.
   apart,     ///< a CTA that ends makes room for the next at once, and every step takes the same time: CTAs that started
              ///< apart stay apart
+  drifting,  ///< coupled, and each SM runs at its own clock (L2Config::sm_clocks)
 };
-inline constexpr std::array<Pace, 3> kPaces{Pace::lockstep, Pace::coupled, Pace::apart};
+inline constexpr std::array<Pace, 4> kPaces{Pace::lockstep, Pace::coupled, Pace::apart, Pace::drifting};
 /// Both stalls are assumed, one value for every GPU and shape. In parts of a step, so that they add up exactly.
-inline constexpr std::int64_t kPartsPerStep = 20;
+inline constexpr std::int64_t kPartsPerStep = 10'000;
 /// Of a step with a tile from HBM: most of the latency hides behind loads that were issued ahead.
-inline constexpr std::int64_t kMissStall = 1;
+inline constexpr std::int64_t kMissStall = kPartsPerStep / 20;
 /// Of each step of a CTA for each older one on its SM, where tiles are double-buffered: then no CTA waits for its tiles
 /// while another has its turn, and the younger gets what the older leaves of the tensor cores.
-inline constexpr std::int64_t kYoungerStall = 6;
+inline constexpr std::int64_t kYoungerStall = kPartsPerStep * 3 / 10;
 
 constexpr std::string_view name(Pace pace) {
-  constexpr std::array<std::string_view, 3> names{"lockstep", "coupled", "apart"};
+  constexpr std::array<std::string_view, kPaces.size()> names{"lockstep", "coupled", "apart", "drifting"};
   return names[static_cast<std::size_t>(pace)];
 }
 
@@ -41,9 +42,15 @@ struct L2Config {
   std::int64_t registers_per_sm = 0;  ///< bytes
   bool halves = false;                ///< two of `capacity` each: L2Build
   bool hashed = false;                ///< L2Build
+  std::vector<double> sm_clocks{};    ///< Hz, of each SM; empty: all alike
 };
-/// Of the GPU's L2: in halves where its effective capacity is half of the nominal one.
+/// Of the GPU's L2: in halves where its effective capacity is half of the nominal one. All SMs run at one clock.
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm);
+/// The same for kernels of a shape: with the GPU's clocks, where CTAs that drift apart by them no longer find each
+/// other's tiles, which is where all that they stream is more than L2 holds, and where there is time to simulate it:
+/// heads then no longer repeat each other.
+L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm, const std::vector<KernelWalk>& kernels,
+                   const AttentionShape& shape);
 
 /// CTAs of `kernel` that run at one time on the whole GPU, in units of its clusters: as many an SM as SMEM, registers
 /// and 8 CTAs of 256 threads allow.
@@ -69,6 +76,8 @@ std::int64_t tiles_looked_at(const std::vector<KernelWalk>& kernels);
 /// nothing is.
 inline constexpr std::int64_t kMaxTilesForAllPaces = 100'000'000;
 inline constexpr std::int64_t kMaxTilesSimulated = 250'000'000;
+/// The paces of an estimate: drifting among them where the config has clocks.
+std::vector<Pace> paces_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config);
 /// Nanoseconds that estimate_l2() takes on one slow core, all its paces together. An estimate, and the same on every
 /// machine: requests of three passes stand for all, and of heads that are alike only as many count as it takes to see
 /// that they repeat. Looks at few tiles only where tiles_looked_at() is within kMaxTilesSimulated.
