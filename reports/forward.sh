@@ -3,8 +3,8 @@
 # One `hbmscope run` a line: 16,384 tokens a batch and 2,048 columns over all heads, as in the FlashAttention papers; from
 # 32,768 keys on fewer heads, so that S and P of the naive pipeline fit where they can.
 set -euo pipefail
-hbmscope="${1:?usage: forward.sh path/to/hbmscope}"
-result="$(mktemp)"
+hbmscope="$(realpath "$(command -v "${1:?usage: forward.sh path/to/hbmscope}")")"
+folder="$(mktemp -d)" && cd "$folder"
 for head_dim in 64 128 256; do
   for seqlen in 512 1024 2048 4096 8192 16384 32768 65536 131072; do
     batch=$((seqlen < 16384 ? 16384 / seqlen : 1))
@@ -16,11 +16,12 @@ for head_dim in 64 128 256; do
       code=0
       # shellcheck disable=SC2086 # an empty mask is no argument
       "$hbmscope" run --engine auto --dtype bf16 --batch "$batch" --heads "$heads" --seqlen "$seqlen" --head-dim "$head_dim" \
-        $mask --algorithm "$algorithms" --json "$result" >/dev/null || code=$?
+        $mask --algorithm "$algorithms" --json row.json >/dev/null || code=$?
       if [ "$code" -ne 0 ]; then echo "seqlen $seqlen, head_dim $head_dim $mask: exit code $code" >&2; continue; fi
-      tr -d '\n' <"$result"
+      tr -d '\n' <row.json
       echo
     done
   done
 done
-rm -f "$result"
+cd /
+rm -rf "$folder"

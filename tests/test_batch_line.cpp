@@ -151,7 +151,7 @@ TEST_CASE("a plan key that nobody knows or a value it cannot have is refused") {
   CHECK(plan_complaint(R"({"gemm_tile":[128]})") ==
         "/plan/gemm_tile: must be null or [rows, columns], got 1 numbers | write [128, 128]");
   CHECK(plan_complaint(R"({"gemm_tile":[128,0]})") ==
-        "/plan/gemm_tile: must be at least 1, got 0 | write a whole number from 1 to 1048576, without quotes");
+        "/plan/gemm_tile/1: must be at least 1, got 0 | write a whole number from 1 to 1048576, without quotes");
   CHECK(plan_complaint(R"({"pack_gqa":1})") ==
         "/plan/pack_gqa: must be true or false, got the number 1 | write it without quotes");
   CHECK(plan_complaint(R"({"variant":"v1"})") == "/plan/variant: does not know \"v1\" | there is paper and released");

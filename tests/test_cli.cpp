@@ -277,6 +277,29 @@ TEST_CASE("flash is the fastest kernel of the GPU that is asked about, and a not
   CHECK(json::parse(ampere.out)["algorithms"].size() == 1);  // both are flash_v2
 }
 
+TEST_CASE("--stages is part of the plan: with tiles loaded ahead the CTAs of an SM part, and HBM reads grow") {
+  const auto flash = [](const char* stages) {
+    const Outcome outcome =
+        run_program({"run",   "--seqlen", "64k",         "--heads",  "4",         "--head-dim", "128",
+                     "--gpu", "h200",     "--algorithm", "flash_v2", "--block-q", "128",        "--block-kv",
+                     "64",    "--engine", "sim",         "--stages", stages,      "--json",     "-"});
+    CHECK(outcome.code == 0);
+    return nlohmann::json::parse(outcome.out)["algorithms"][0];
+  };
+  const auto read = [](const nlohmann::json& a) {
+    std::int64_t bytes = 0;
+    for (const nlohmann::json& t : a["traffic"]) {
+      if (t["boundary"] == "l2_hbm") bytes = t["read_bytes"];
+    }
+    return bytes;
+  };
+  const nlohmann::json one = flash("1"), two = flash("2");
+  CHECK(one["plan"]["stages"] == 1);
+  CHECK(two["plan"]["stages"] == 2);
+  CHECK(two["smem_bytes"].get<std::int64_t>() - one["smem_bytes"].get<std::int64_t>() == 2 * 64 * 128 * 2);
+  CHECK(read(two) * 4 > read(one) * 5);
+}
+
 TEST_CASE("a missed expectation ends with 5, a kept one with 0") {
   const TemporaryFolder folder;
   const auto scenario = [&](int pairs) {

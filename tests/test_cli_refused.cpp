@@ -50,6 +50,9 @@ const std::vector<Refusal> kRefused{
     {"run --sram 0", "--sram: "},
     {"run --sram 4611686018427387904", "--sram: must be at most", "227KiB"},
     {"run --cluster -1", "--cluster: must not be negative", "a whole number from 1 on"},
+    {"run --stages 0", "--stages: must be at least 1, got 0", "give a positive whole number"},
+    {"run --algorithm naive --stages 2", "--stages: has no effect on naive", "flash_v2, flash_v3"},
+    {"run --stages 999 --block-q 128 --block-kv 64 --algorithm flash_v2", "SMEM", "fewer stages"},
     {"run --softmax-reads -1", "--softmax-reads: must not be negative", "a whole number from 1 on"},
     {"run --heads -1", "--heads: must not be negative", "a whole number from 1 on"},
     {"run --repeats -1", "--repeats: must not be negative", "a whole number from 0 on"},
@@ -138,7 +141,7 @@ TEST_CASE("an empty text is no value, a size is at least 1, and NaN, infinity an
   }
   for (const std::string option :
        {"--seqlen", "--seqlen-q", "--seqlen-kv", "--heads", "--kv-heads", "--batch", "--head-dim", "--head-dim-v",
-        "--block-q", "--block-kv", "--cluster", "--kv-splits", "--softmax-reads"}) {
+        "--block-q", "--block-kv", "--cluster", "--stages", "--kv-splits", "--softmax-reads"}) {
     check_refused({"run", "--engine", "model", option, "0"}, option + ": must be ");
     check_refused({"run", "--engine", "model", option, "-3"}, option + ": must not be negative, got \"-3\"");
   }

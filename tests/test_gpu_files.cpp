@@ -157,9 +157,14 @@ TEST_CASE("an implausible GPU file is refused by key") {
   CHECK(complaint(with("\"value\": 1e12", "\"value\": null"))
             .starts_with("toy.json: /peak_flop_per_s: needs the rate of at least one"));
   CHECK(complaint(with("\"num_sms\": 4", "\"sm_clock_hz\": [\"fast\"], \"num_sms\": 4"))
-            .starts_with("toy.json: /sm_clock_hz: must be a whole number"));
+            .starts_with("toy.json: /sm_clock_hz/0: must be a whole number"));
   CHECK(complaint(with("\"num_sms\": 4", "\"sm_clock_hz\": [1700], \"num_sms\": 4"))
-            .starts_with("toy.json: /sm_clock_hz: must be at least 100000000, got 1700"));
+            .starts_with("toy.json: /sm_clock_hz/0: must be at least 100000000, got 1700"));
+  CHECK(complaint(with("\"num_sms\": 4",
+                       "\"sm_clock_hz\": [1700000000, 1700000000, 100000000, 1700000000], "
+                       "\"num_sms\": 4")) ==
+        "toy.json: /sm_clock_hz: is implausible: one clock is more than twice another | the clock of each SM at one "
+        "time, in Hz");
   CHECK(complaint(with("\"num_sms\": 4", "\"sm_clock_hz\": [1700000000], \"num_sms\": 4")) ==
         "toy.json: /sm_clock_hz: must have a clock for each of the 4 SMs, but has 1 | in Hz, as gpu probe --json has "
         "them");

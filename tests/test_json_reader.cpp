@@ -139,7 +139,7 @@ TEST_CASE("a member of the wrong kind or size is named by its pointer") {
   CHECK(complaint([&] { (void)fields.optional_bool("n", true); }) ==
         "my.json: /shape/n: must be true or false, got the number -3");
   CHECK(complaint([&] { (void)fields.optional_integers("l"); }) ==
-        "my.json: /shape/l: must be a whole number, got the text \"x\"");
+        "my.json: /shape/l/1: must be a whole number, got the text \"x\"");
   CHECK(complaint([&] { (void)fields.optional_strings("l"); }) ==
         "my.json: /shape/l: must be a list of texts, but one element is the number 1");
   CHECK_FALSE(fields.optional_integer("z"));

@@ -119,7 +119,16 @@ TEST_CASE("--roofs takes a probe of the same GPU, and refuses what is none") {
   const auto spread = [](const json& of) { return of["algorithms"].back()["sm_clock_spread"].get<double>(); };
   CHECK(spread(run_json("--seqlen 128k --algorithm flash_v2 --gpu h200 --engine sim --roofs " + clocks)) ==
         doctest::Approx(0.0625));
-  CHECK(spread(run_json("--seqlen 1k --gpu h200 --engine sim --roofs " + clocks)) == 0);
+  const json fits = run_json("--seqlen 1k --gpu h200 --engine sim --roofs " + clocks);
+  CHECK(fits["algorithms"].back()["sm_clock_spread"].is_null());
+  CHECK(has(fits["algorithms"].back()["sm_clock_spread_reason"].get<std::string>(), "K and V in flight fit the L2"));
+  // A probe without them takes the place of the GPU file's, which are another GPU's.
+  probe["sm_clock_hz"] = nullptr;
+  const std::string bare = folder.write("bare.json", probe.dump(1));
+  const json none = run_json("--seqlen 128k --algorithm flash_v2 --gpu h200 --engine sim --roofs " + bare);
+  CHECK(has(none["algorithms"][0]["sm_clock_spread_reason"].get<std::string>(), "not known: gpu probe measures them"));
+  const json many = run_json("--seqlen 128k --heads 128 --algorithm flash_v2 --gpu h200 --engine sim");
+  CHECK(has(many["algorithms"][0]["sm_clock_spread_reason"].get<std::string>(), "left out to save time"));
   REQUIRE(run["gpu"]["roofs"].size() == 3);
   CHECK(run["gpu"]["roofs"][2]["rate"] == 1e12);
   CHECK(run["algorithms"][0]["lowest_roof"]["name"] == "l2_read");
@@ -140,9 +149,9 @@ TEST_CASE("--roofs takes a probe of the same GPU, and refuses what is none") {
   check_complaint(refused(probe), 3, "/roofs/0/unit: must be \"byte_per_s\"");
   probe["roofs"][0] = {{"name", "l2_read"}, {"unit", "byte_per_s"}, {"rate", 1e12}};
   probe["sm_clock_hz"] = {1700000000};
-  check_complaint(refused(probe), 3, "/sm_clock_hz: has the clocks of 1 SMs, and this GPU has 132", "probe the GPU");
+  check_complaint(refused(probe), 3, "/sm_clock_hz: has 1 clocks, and this GPU has 132 SMs", "probe the GPU");
   probe["sm_clock_hz"] = {17};
-  check_complaint(refused(probe), 3, "/sm_clock_hz: must be at least 100000000, got 17");
+  check_complaint(refused(probe), 3, "/sm_clock_hz/0: must be at least 100000000, got 17");
   probe["sm_clock_hz"] = nullptr;
   probe["roofs"] = json::array();
   check_complaint(refused(probe), 3, "holds no rate");

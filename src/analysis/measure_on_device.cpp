@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "analysis/run_parts.hpp"
+#include "core/error.hpp"
 
 namespace hbmscope {
 namespace {
@@ -89,6 +90,18 @@ void keep(const RunRequest& request, AlgorithmResult& a, const PipelineMeasureme
                       : Known<FlopPerSecond>::missing(p.time.status, p.time.reason);
 }
 
+/// The kernels' plan for what was asked for; an Error where they hold another number of tiles than was asked for.
+TilePlan kernel_plan(const kernels::Pipeline& pipeline, const RunRequest& request, const TilePlan& wanted) {
+  TilePlan plan = pipeline.plan(request.shape, wanted);
+  if (request.stages_given && plan.stages != wanted.stages) {
+    throw Error(ErrorKind::usage,
+                "--stages: " + std::string(pipeline.name) + " holds " + std::to_string(plan.stages) +
+                    " tiles of K and of V for this shape, not " + std::to_string(wanted.stages),
+                "leave it out, or predict with --engine sim");
+  }
+  return plan;
+}
+
 /// That of flash_v3, or its query tile with the rung's own tile of keys: flash_v3 has more tiles than its rungs.
 TilePlan rung_plan(const kernels::Pipeline& rung, const AttentionShape& shape, TilePlan summit) {
   try {
@@ -129,7 +142,7 @@ TilePlan plan_on_device(const RunResult& r, const Algorithm& a, const TilePlan& 
                                                                     : CtaOrder::longest_first;
   }
   try {
-    return pipeline->plan(r.request.shape, plan);
+    return kernel_plan(*pipeline, r.request, plan);
   } catch (const Error&) {
     // A tile that no kernel has is predicted and simulated all the same, unless the GPU was asked for by name.
     if (r.request.engine == Engine::gpu) throw;
@@ -146,7 +159,7 @@ void measure_on_device(RunResult& r, const std::function<void(const std::string&
     const kernels::Pipeline* pipeline = pipeline_for(a.algorithm->name, r.request.shape, a.plan);
     if (reason.empty()) {
       try {
-        MeasureRequest::Item item{pipeline, pipeline->plan(r.request.shape, a.plan), {}};
+        MeasureRequest::Item item{pipeline, kernel_plan(*pipeline, r.request, a.plan), {}};
         for (const StageResult& s : a.stages) item.stage_bytes.push_back(s.traffic.front().traffic->total());
         request.items.push_back(std::move(item));
         measured.push_back(&a);

@@ -47,6 +47,7 @@ struct RunRequest {
   std::vector<std::string> algorithms;    ///< empty: the pass's own
   TilePlan plan;                          ///< what the user fixed; zeros and nothings are chosen
   bool order_given = false;               ///< plan.order was fixed too
+  bool stages_given = false;              ///< and plan.stages
   std::optional<std::int64_t> kv_splits;  ///< of split_kv; by default as many as fill the GPU
   GpuSpec gpu;
   bool gpu_assumed = false;   ///< nobody named one
@@ -110,7 +111,7 @@ struct AlgorithmResult {
   Known<Exactness> exactness;
   std::int64_t resident_ctas = 0;     ///< of the stage that reads K and V
   std::optional<Bytes> kv_in_flight;  ///< K and V of the heads whose CTAs are resident at one time
-  double sm_clock_spread = 0;  ///< fastest over slowest SM of Pace::drifting, less 1; 0 where that was not simulated
+  Known<double> sm_clock_spread;      ///< fastest over slowest SM of Pace::drifting, less 1
   Known<PipelineMeasurement> measured;
   Known<FlopPerSecond> achieved;  ///< matmul FLOPs over the measured time
   [[nodiscard]] const TrafficEntry* find(Boundary boundary, Provenance provenance) const;

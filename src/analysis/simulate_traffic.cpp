@@ -78,7 +78,9 @@ void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape) {
   a.resident_ctas = std::min(resident_units(main, job.config), main.num_ctas) * main.cluster;
   if (const std::vector<double>& clocks = job.config.sm_clocks; !clocks.empty()) {
     const auto [slowest, fastest] = std::minmax_element(clocks.begin(), clocks.end());
-    a.sm_clock_spread = *fastest / *slowest - 1;
+    a.sm_clock_spread = Known<double>::of(*fastest / *slowest - 1);
+  } else {
+    a.sm_clock_spread = Known<double>::missing(Status::skipped, job.config.no_clocks);
   }
   if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape, job.config);
 }

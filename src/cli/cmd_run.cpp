@@ -36,14 +36,18 @@ void take_probe(const std::string& path, GpuSpec& gpu) {
                 fmt::format("{}: has the roofs of {}, and this run is of {}", path, file.gpu, gpu.name),
                 "name its GPU with --gpu");
   }
-  gpu.measured_roofs = std::move(file.roofs);
-  if (file.sm_clocks.empty()) return;
-  if (std::ssize(file.sm_clocks) != gpu.num_sms) {
+  if (!file.sm_clocks.empty() && std::ssize(file.sm_clocks) != gpu.num_sms) {
     throw Error(ErrorKind::data,
-                fmt::format("{}: /sm_clock_hz: has the clocks of {} SMs, and this GPU has {} of them", path,
-                            file.sm_clocks.size(), gpu.num_sms),
+                fmt::format("{}: /sm_clock_hz: has {} clocks, and this GPU has {} SMs", path, file.sm_clocks.size(),
+                            gpu.num_sms),
                 "probe the GPU that the run is of");
   }
+  const Source source{"given in " + path, ""};
+  for (const GpuRoof& roof : file.roofs) {
+    gpu.sources["measured_roofs." + std::string(find_roof_kind(roof.name)->key)] = source;
+  }
+  gpu.sources["sm_clock_hz"] = source;
+  gpu.measured_roofs = std::move(file.roofs);
   gpu.sm_clocks = std::move(file.sm_clocks);
 }
 

@@ -15,14 +15,14 @@ struct OfPlan {
   const char* option;
   PlanKey key;
 };
-constexpr OfPlan kOfPlan[]{{"--block-q", PlanKey::block_q},        {"--block-kv", PlanKey::block_kv},
-                           {"--gemm-tile", PlanKey::gemm_tile},    {"--softmax-reads", PlanKey::softmax_reads},
-                           {"--scale-pass", PlanKey::scale_pass},  {"--mask-pass", PlanKey::mask_pass},
-                           {"--dropout", PlanKey::dropout},        {"--fp32-scores", PlanKey::fp32_scores},
-                           {"--repeat-kv", PlanKey::repeat_kv},    {"--variant", PlanKey::variant},
-                           {"--atomics", PlanKey::atomics},        {"--pack-gqa", PlanKey::pack_gqa},
-                           {"--no-pack-gqa", PlanKey::pack_gqa},   {"--cluster", PlanKey::cluster},
-                           {"--kv-splits", PlanKey::num_kv_splits}};
+constexpr OfPlan kOfPlan[]{{"--block-q", PlanKey::block_q},       {"--block-kv", PlanKey::block_kv},
+                           {"--gemm-tile", PlanKey::gemm_tile},   {"--softmax-reads", PlanKey::softmax_reads},
+                           {"--scale-pass", PlanKey::scale_pass}, {"--mask-pass", PlanKey::mask_pass},
+                           {"--dropout", PlanKey::dropout},       {"--fp32-scores", PlanKey::fp32_scores},
+                           {"--repeat-kv", PlanKey::repeat_kv},   {"--variant", PlanKey::variant},
+                           {"--atomics", PlanKey::atomics},       {"--pack-gqa", PlanKey::pack_gqa},
+                           {"--no-pack-gqa", PlanKey::pack_gqa},  {"--cluster", PlanKey::cluster},
+                           {"--stages", PlanKey::stages},         {"--kv-splits", PlanKey::num_kv_splits}};
 /// What only kernels read, and what only they and the CPU's numerics do.
 constexpr const char* kOfKernels[]{"--repeats", "--kernel-counters", "--hw-counters", "--rungs"};
 constexpr const char* kOfNumbers[]{"--seed", "--portable"};

@@ -52,6 +52,9 @@ const RunOption kRunOptions[]{
     {kPlan, "--no-pack-gqa", FlagOption{&O::no_pack_gqa}, nullptr, "They do not (flash_v2: by default)"},
     {kPlan, "--cluster", CountOption{&O::cluster}, nullptr,
      "flash_v2, flash_v3: query tiles that share each K and V tile by multicast"},
+    {kPlan, "--stages", CountOption{&O::stages}, nullptr,
+     "flash_v2, flash_v3, split_kv: tiles of K and of V on chip; from 2 on the next are loaded meanwhile (default: 1; "
+     "on a GPU, the kernel's)"},
     {kPlan, "--kv-splits", CountOption{&O::kv_splits}, nullptr,
      "split_kv: splits of the keys (default: as many as fill the GPU)"},
     {kPlan, "--order", TextOption{&O::order}, "ORDER",

@@ -108,11 +108,13 @@ TilePlan to_plan(const RunOptions& o) {
   at_least_one("--block-q", o.block_q);
   at_least_one("--block-kv", o.block_kv);
   at_least_one("--cluster", o.cluster);
+  at_least_one("--stages", o.stages);
   at_least_one("--kv-splits", o.kv_splits);
   TilePlan p;
   p.block_q = o.block_q.value_or(0);
   p.block_kv = o.block_kv.value_or(0);
   p.cluster = o.cluster.value_or(1);
+  p.stages = o.stages.value_or(1);
   p.softmax_reads = o.softmax_reads.value_or(1);
   if (p.softmax_reads < 1 || p.softmax_reads > 3) {
     throw Error(ErrorKind::usage, "--softmax-reads: must be 1, 2 or 3, got " + std::to_string(p.softmax_reads),
@@ -275,6 +277,7 @@ RunRequest to_request(const RunOptions& o, const GpuSpec& gpu, bool gpu_assumed)
   r.shape = to_shape(o);
   r.plan = to_plan(o);
   r.order_given = !o.order.empty();
+  r.stages_given = o.stages.has_value();
   r.kv_splits = o.kv_splits;
   r.device = o.device;
   r.gpu = gpu;

@@ -13,7 +13,7 @@ namespace hbmscope {
 /// The options that `run` and its kin share, as text or numbers of the command line.
 struct RunOptions {
   std::optional<std::int64_t> batch, heads, kv_heads, seqlen, seqlen_q, seqlen_kv, head_dim, head_dim_v, block_q,
-      block_kv, cluster, kv_splits, softmax_reads;
+      block_kv, cluster, stages, kv_splits, softmax_reads;
   std::string dtype = "fp16", align = "bottom-right", pass = "forward", gpu, engine = "auto", l2_state = "cold", order,
               variant = "paper", atomics = "write-only";
   std::string window, algorithm, gemm_tile, l2, kv_lengths, require;

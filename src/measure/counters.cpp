@@ -197,14 +197,10 @@ void count_in_hardware(Bench& bench, const MeasureRequest& request, const Measur
     sum.l2_lookup = plus(sum.l2_lookup, s.l2_lookup);
     sum.tensor_instructions = plus(sum.tensor_instructions, s.tensor_instructions);
     sum.gpu_time = plus(sum.gpu_time, s.gpu_time);
-    if (sum.sm_clock_least && s.sm_clock_least) {
-      sum.sm_clock_least.value = std::min(*sum.sm_clock_least, *s.sm_clock_least);
-      sum.sm_clock_most.value = std::max(*sum.sm_clock_most, *s.sm_clock_most);
-    }
   }
   if (result.stages.size() > 1) {
-    result.hw.tensor_instructions_per_cycle =
-        Known<double>::missing(Status::unsupported, "a share of one kernel's cycles: see the stages");
+    result.hw.tensor_instructions_per_cycle = result.hw.sm_clock_least = result.hw.sm_clock_most =
+        Known<double>::missing(Status::unsupported, "of one kernel's cycles: see the stages");
   }
 }
 

@@ -60,7 +60,8 @@ class SourceList {
 /// What a reader should know of a value that no document gives.
 std::string mark_of(const GpuSpec& gpu, const std::string& key) {
   if (is_assumed(gpu.sources.at(key))) return "assumed";
-  if (key.starts_with("measured_roofs.") || key == "sm_clock_hz") return "measured";
+  const bool of_probe = key.starts_with("measured_roofs.") || key == "sm_clock_hz";
+  if (of_probe) return gpu.sources.at(key).title.starts_with("given in") ? "" : "measured";
   if (key != "l2_effective_bytes" || gpu.l2_effective_provenance == Provenance::quoted) return "";
   return gpu.l2_effective_provenance == Provenance::hw_counter ? "measured (hw_counter)"
                                                                : std::string(name(gpu.l2_effective_provenance));

@@ -30,7 +30,7 @@ void add_paces(Json& to, const TrafficEntry& entry) {
   to["least_total_bytes"] = several ? Json(least.value()) : Json(nullptr);
   to["most_total_bytes"] = several ? Json(most.value()) : Json(nullptr);
   to["interval_reason"] =
-      because(several, "one pace was simulated: the CTAs share no streams, or the walk is too long for three");
+      because(several, "one pace was simulated: the CTAs share no streams, or the walk is too long for more");
   to["l2_read_hit_rate"] = entry.hit_rate ? real(*entry.hit_rate) : Json(nullptr);
   to["l2_read_hit_rate_reason"] = because(entry.hit_rate.has_value(), "the kernels read nothing");
 }
@@ -308,8 +308,9 @@ Json algorithm_json(const RunResult& r, const AlgorithmResult& a) {
           {"kv_in_flight_reason",
            because(a.kv_in_flight.has_value(),
                    a.resident_ctas > 0 ? "no CTAs of its kernels share a stream of K and V" : reason_not_simulated(a))},
-          {"sm_clock_spread", a.resident_ctas > 0 ? real(a.sm_clock_spread) : Json(nullptr)},
-          {"sm_clock_spread_reason", because(a.resident_ctas > 0, reason_not_simulated(a))},
+          {"sm_clock_spread", a.sm_clock_spread ? real(*a.sm_clock_spread) : Json(nullptr)},
+          {"sm_clock_spread_reason", because(static_cast<bool>(a.sm_clock_spread),
+                                             a.resident_ctas > 0 ? a.sm_clock_spread.reason : reason_not_simulated(a))},
           {"flops", object_of([&](JsonText& to) { write_flops(to, a.flops); })},
           {"memory", memory_json(a.memory, a.measured)},
           {"roofline", object_of([&](JsonText& to) { write_roofline(to, a.roofline, a.achieved, true); })},

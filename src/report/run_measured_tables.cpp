@@ -99,13 +99,16 @@ void flag_rates(Table& t, const RunResult& r, const PipelineMeasurement& p) {
   }
 }
 
-/// At what clocks it ran; empty where nobody counted them.
+/// At what clocks each kernel ran; empty where nobody counted them.
 std::string clock_words(const RunResult& r) {
   std::string words;
   for (const PipelineMeasurement& p : r.measured->pipelines) {
-    if (!p.hw.sm_clock_least || !p.hw.sm_clock_most) continue;
-    words += fmt::format("{}{} {:.2f} to {:.2f} GHz", words.empty() ? "" : ", ", p.pipeline->name,
-                         *p.hw.sm_clock_least / 1e9, *p.hw.sm_clock_most / 1e9);
+    for (const StageMeasurement& s : p.stages) {
+      if (!s.hw.sm_clock_least || !s.hw.sm_clock_most) continue;
+      words += fmt::format("{}{}{} {:.2f} to {:.2f} GHz", words.empty() ? "" : ", ", p.pipeline->name,
+                           p.stages.size() > 1 ? " " + std::string(s.name) : "", *s.hw.sm_clock_least / 1e9,
+                           *s.hw.sm_clock_most / 1e9);
+    }
   }
   return words.empty() ? words : fmt::format("SM clocks while counted, slowest to fastest: {}.", words);
 }

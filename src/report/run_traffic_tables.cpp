@@ -106,13 +106,15 @@ class TrafficTables {
                       text::binary_bytes(r_.l2_effective),
                       r_.request.l2_warm ? "after a run of the same kernels" : "cold at the start, flushed at the end",
                       name(r_.l2_provenance), r_.request.l2 ? "given with --l2" : r_.request.gpu.l2_effective_reason));
+      const bool drifting = std::any_of(r_.algorithms.begin(), r_.algorithms.end(),
+                                        [](const AlgorithmResult& a) { return a.sm_clock_spread.value.has_value(); });
       t.notes.push_back(
           fmt::format("central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together; "
                       "where tiles are double-buffered, the older of two CTAs on an SM goes first and a step of the "
                       "younger takes {} % longer, which parts them (both assumed). The interval runs over it, CTAs in "
-                      "lockstep, and CTAs that nothing holds together; where K and V in flight are more than L2 holds, "
-                      "over SMs at the clocks that the GPU file has of them, too.",
-                      kMissStall * 100 / kPartsPerStep, kYoungerStall * 100 / kPartsPerStep));
+                      "lockstep, and CTAs that nothing holds together{}.",
+                      kMissStall * 100 / kPartsPerStep, kYoungerStall * 100 / kPartsPerStep,
+                      drifting ? ", and SMs that run at their own clocks" : ""));
       t.notes.emplace_back("naive/x: how many times as many bytes naive moves.");
     }
     out_.push_back(std::move(t));
@@ -147,10 +149,22 @@ class TrafficTables {
                            overflows ? "more than" : "within", text::binary_bytes(r_.l2_effective));
     }
     if (wide) words += fmt::format("; {} to {}, by how CTAs keep pace", text::bytes(least), text::bytes(most));
-    if (wide && a.sm_clock_spread > 0) {
-      words += fmt::format(", the clocks of SMs up to {} apart", text::percent(a.sm_clock_spread));
-    }
+    words += clock_words(a, entry);
     t.notes.push_back(words + ".");
+  }
+
+  /// Where the interval owes an end to the clocks of SMs, or would if there had been time.
+  static std::string clock_words(const AlgorithmResult& a, const TrafficEntry& entry) {
+    if (!a.sm_clock_spread) {
+      return a.sm_clock_spread.reason.starts_with("left out") ? "; the SMs' own clocks " + a.sm_clock_spread.reason
+                                                              : "";
+    }
+    const auto [least, most] = interval(entry);
+    const bool makes_an_end = std::any_of(entry.paces.begin(), entry.paces.end(), [&](const auto& pace) {
+      return pace.pace == Pace::drifting && (pace.total == most || pace.total == least);
+    });
+    if (!makes_an_end || least == most) return "";
+    return fmt::format(", the clocks of SMs up to {} apart", text::percent(*a.sm_clock_spread));
   }
 
   void sm_table() {

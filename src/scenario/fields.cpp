@@ -172,7 +172,10 @@ std::vector<std::int64_t> Fields::optional_integers(const char* key, std::int64_
   std::vector<std::int64_t> numbers;
   const json* value = find(key);
   if (value == nullptr) return numbers;
-  for (const json& element : list(*value, key)) numbers.push_back(integer(element, key, min, max));
+  const Fields in_list(*object_, source_name_, pointer_ + "/" + pointer_token(key));  // an error names the element
+  for (const json& element : list(*value, key)) {
+    numbers.push_back(in_list.integer(element, std::to_string(numbers.size()), min, max));
+  }
   return numbers;
 }
 

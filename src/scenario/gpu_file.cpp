@@ -214,6 +214,7 @@ class GpuReader {
     if (top_.find("sm_clock_hz") == nullptr) return;
     const auto place = locate(top_, "sm_clock_hz", "sm_clock_hz");
     if (!place) return;
+    (void)place->fields.require(place->key);
     gpu.sm_clocks = hbmscope::read_sm_clocks(place->fields, place->key);
     if (std::ssize(gpu.sm_clocks) == gpu.num_sms) return;
     place->fields.fail(place->key,
@@ -251,6 +252,11 @@ std::vector<double> read_sm_clocks(const Fields& fields, const char* key) {
   std::vector<double> clocks;
   for (const std::int64_t hz : fields.optional_integers(key, kSlowest, kFastest)) {
     clocks.push_back(static_cast<double>(hz));
+  }
+  if (clocks.empty()) return clocks;
+  const auto [slowest, fastest] = std::minmax_element(clocks.begin(), clocks.end());
+  if (*fastest > 2 * *slowest) {
+    fields.fail(key, "is implausible: one clock is more than twice another", "the clock of each SM at one time, in Hz");
   }
   return clocks;
 }

@@ -17,13 +17,27 @@ L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm) {
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm, const std::vector<KernelWalk>& kernels,
                    const AttentionShape& shape) {
   L2Config config = l2_config(gpu, effective_capacity, warm);
+  const auto shares = [](const KernelWalk& k) { return k.shares_streams; };
   const auto outgrows = [&](const KernelWalk& k) {
-    return k.shares_streams && kv_in_flight(k, shape, config) > effective_capacity;
+    return shares(k) && kv_in_flight(k, shape, config) > effective_capacity;
   };
-  if (!gpu.sm_clocks.empty() && effective_capacity.value() > 0 &&
-      std::any_of(kernels.begin(), kernels.end(), outgrows) && tiles_looked_at(kernels) <= kMaxTilesForAllPaces) {
+  if (gpu.sm_clocks.empty()) {
+    config.no_clocks = "the clocks of this GPU's SMs are not known: gpu probe measures them";
+  } else if (effective_capacity.value() == 0) {
+    config.no_clocks = "without an L2 it does not matter when tiles are asked for";
+  } else if (std::none_of(kernels.begin(), kernels.end(), shares)) {
+    config.no_clocks = "no CTAs of its kernels share a stream of K and V";
+  } else if (std::none_of(kernels.begin(), kernels.end(), outgrows)) {
+    config.no_clocks = "K and V in flight fit the L2, so CTAs find them however far apart they are";
+  } else if (tiles_looked_at(kernels) > kMaxTilesForAllPaces) {
+    config.no_clocks = "left out to save time: a walk over more than 100 million tiles";
+  } else {
     config.sm_clocks = gpu.sm_clocks;
-    if (cost_to_simulate(kernels, config) > kMaxCostSimulated) config.sm_clocks.clear();
+    if (cost_to_simulate(kernels, config) > kMaxCostSimulated) {
+      config.sm_clocks.clear();
+      config.no_clocks =
+          "left out to save time: with them heads no longer repeat each other; fewer heads are simulated";
+    }
   }
   return config;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "model/algorithm.hpp"
@@ -43,6 +44,7 @@ struct L2Config {
   bool halves = false;                ///< two of `capacity` each: L2Build
   bool hashed = false;                ///< L2Build
   std::vector<double> sm_clocks{};    ///< Hz, of each SM; empty: all alike
+  std::string no_clocks{};            ///< why there are none, as a clause; empty where nobody asked
 };
 /// Of the GPU's L2: in halves where its effective capacity is half of the nominal one. All SMs run at one clock.
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm);
