@@ -80,7 +80,7 @@ void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape) {
     const auto [slowest, fastest] = std::minmax_element(clocks.begin(), clocks.end());
     a.sm_clock_spread = Known<double>::of(*fastest / *slowest - 1);
   } else {
-    a.sm_clock_spread = Known<double>::missing(Status::skipped, job.config.no_clocks);
+    a.sm_clock_spread = Known<double>::missing(job.config.why_no_clocks, job.config.no_clocks);
   }
   if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape, job.config);
 }

@@ -108,13 +108,13 @@ class TrafficTables {
                       name(r_.l2_provenance), r_.request.l2 ? "given with --l2" : r_.request.gpu.l2_effective_reason));
       const bool drifting = std::any_of(r_.algorithms.begin(), r_.algorithms.end(),
                                         [](const AlgorithmResult& a) { return a.sm_clock_spread.value.has_value(); });
-      t.notes.push_back(
-          fmt::format("central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together; "
-                      "where tiles are double-buffered, the older of two CTAs on an SM goes first and a step of the "
-                      "younger takes {} % longer, which parts them (both assumed). The interval runs over it, CTAs in "
-                      "lockstep, and CTAs that nothing holds together{}.",
-                      kMissStall * 100 / kPartsPerStep, kYoungerStall * 100 / kPartsPerStep,
-                      drifting ? ", and SMs that run at their own clocks" : ""));
+      t.notes.push_back(fmt::format(
+          "central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together; where tiles "
+          "are double-buffered, the older of two CTAs on an SM goes first and a step of the younger takes {} % longer, "
+          "which parts them (both assumed). The interval runs over it, CTAs in lockstep, {}.",
+          kMissStall * 100 / kPartsPerStep, kYoungerStall * 100 / kPartsPerStep,
+          drifting ? "CTAs that nothing holds together, and SMs that run at their own clocks"
+                   : "and CTAs that nothing holds together"));
       t.notes.emplace_back("naive/x: how many times as many bytes naive moves.");
     }
     out_.push_back(std::move(t));
@@ -156,8 +156,8 @@ class TrafficTables {
   /// Where the interval owes an end to the clocks of SMs, or would if there had been time.
   static std::string clock_words(const AlgorithmResult& a, const TrafficEntry& entry) {
     if (!a.sm_clock_spread) {
-      return a.sm_clock_spread.reason.starts_with("left out") ? "; the SMs' own clocks " + a.sm_clock_spread.reason
-                                                              : "";
+      const bool for_time = a.sm_clock_spread.status == Status::skipped;
+      return for_time ? "; the SMs' own clocks were " + a.sm_clock_spread.reason : "";
     }
     const auto [least, most] = interval(entry);
     const bool makes_an_end = std::any_of(entry.paces.begin(), entry.paces.end(), [&](const auto& pace) {

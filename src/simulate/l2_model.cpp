@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <numeric>
+#include <utility>
 
 #include "simulate/kernel_run.hpp"
 
@@ -21,24 +22,23 @@ L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm, cons
   const auto outgrows = [&](const KernelWalk& k) {
     return shares(k) && kv_in_flight(k, shape, config) > effective_capacity;
   };
-  if (gpu.sm_clocks.empty()) {
-    config.no_clocks = "the clocks of this GPU's SMs are not known: gpu probe measures them";
-  } else if (effective_capacity.value() == 0) {
-    config.no_clocks = "without an L2 it does not matter when tiles are asked for";
-  } else if (std::none_of(kernels.begin(), kernels.end(), shares)) {
-    config.no_clocks = "no CTAs of its kernels share a stream of K and V";
-  } else if (std::none_of(kernels.begin(), kernels.end(), outgrows)) {
-    config.no_clocks = "K and V in flight fit the L2, so CTAs find them however far apart they are";
-  } else if (tiles_looked_at(kernels) > kMaxTilesForAllPaces) {
-    config.no_clocks = "left out to save time: a walk over more than 100 million tiles";
-  } else {
-    config.sm_clocks = gpu.sm_clocks;
-    if (cost_to_simulate(kernels, config) > kMaxCostSimulated) {
-      config.sm_clocks.clear();
-      config.no_clocks =
-          "left out to save time: with them heads no longer repeat each other; fewer heads are simulated";
-    }
-  }
+  const auto without = [&](Status status, std::string reason) {
+    config.sm_clocks.clear();
+    config.why_no_clocks = status;
+    config.no_clocks = std::move(reason);
+    return config;
+  };
+  if (gpu.sm_clocks.empty())
+    return without(Status::unsupported, "the clocks of this GPU's SMs are not known: gpu probe measures them");
+  if (effective_capacity.value() == 0)
+    return without(Status::unsupported, "without an L2 it does not matter when tiles are asked for");
+  if (std::none_of(kernels.begin(), kernels.end(), shares))
+    return without(Status::unsupported, "no CTAs of its kernels share a stream of K and V");
+  if (std::none_of(kernels.begin(), kernels.end(), outgrows))
+    return without(Status::unsupported, "K and V in flight fit the L2, so CTAs find them however far apart they are");
+  config.sm_clocks = gpu.sm_clocks;
+  if (tiles_looked_at(kernels) > kMaxTilesForAllPaces || cost_to_simulate(kernels, config) > kMaxCostSimulated)
+    return without(Status::skipped, "left out to save time: with them heads no longer repeat; fewer are simulated");
   return config;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/known.hpp"
 #include "model/algorithm.hpp"
 #include "model/gpu_spec.hpp"
 #include "simulate/schedule_listener.hpp"
@@ -44,7 +45,8 @@ struct L2Config {
   bool halves = false;                ///< two of `capacity` each: L2Build
   bool hashed = false;                ///< L2Build
   std::vector<double> sm_clocks{};    ///< Hz, of each SM; empty: all alike
-  std::string no_clocks{};            ///< why there are none, as a clause; empty where nobody asked
+  Status why_no_clocks = Status::ok;  ///< skipped: to save time; unsupported: they are not known or change nothing
+  std::string no_clocks{};            ///< the same as a clause; empty where nobody asked
 };
 /// Of the GPU's L2: in halves where its effective capacity is half of the nominal one. All SMs run at one clock.
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm);
