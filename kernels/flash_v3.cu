@@ -90,19 +90,19 @@ __device__ void copy_tiles(const AttentionArgs& a, const InputMaps& maps, QueryT
   counter.flush(a.byte_counters);
 }
 
-/// Warpgroups take turns at the tensor cores, as in flash_v3c; or not, where the tile says so.
-template <class Tile>
+/// Warpgroups take turns at the tensor cores, as in flash_v3c, where `kOn`.
+template <int kWarpgroups, bool kOn>
 struct Turns {
   int warpgroup = static_cast<int>(threadIdx.x) / 128 - 1;
   __device__ Turns() {
-    if (Tile::kTurns && warpgroup == Tile::kWarpgroups - 1) hand_on();  // the first begins
+    if (kOn && warpgroup == kWarpgroups - 1) hand_on();  // the first begins
   }
-  __device__ int barrier_of(int who) const { return 1 + who % Tile::kWarpgroups; }
+  __device__ int barrier_of(int who) const { return 1 + who % kWarpgroups; }
   __device__ void take() const {
-    if constexpr (Tile::kTurns) sync_named(barrier_of(warpgroup), 256);
+    if constexpr (kOn) sync_named(barrier_of(warpgroup), 256);
   }
   __device__ void hand_on() const {
-    if constexpr (Tile::kTurns) arrive_named(barrier_of(warpgroup + 1), 256);
+    if constexpr (kOn) arrive_named(barrier_of(warpgroup + 1), 256);
   }
   __device__ void end() const {
     if (warpgroup == 0) take();  // what the last one handed on
@@ -116,7 +116,8 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, const Smem<
   unsigned kv_count = 0;  // of tiles so far
   const auto this_warpgroup = [] { return thread_now() / 128 - 1; };
   const auto release_q = [&] { arrive(smem.q_free(this_warpgroup())); };
-  const Turns<Tile> turns;
+  const Turns<Tile::kWarpgroups, Tile::kInTurn == InTurn::first_scores> first_scores;
+  const Turns<Tile::kWarpgroups, Tile::kInTurn == InTurn::products> products;
 #pragma unroll 1
   for (unsigned q_count = 0;; ++q_count) {
     wait_barrier(smem.q_full(this_warpgroup()), q_count % 2);
@@ -126,8 +127,10 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, const Smem<
     if (kv_tiles > 0) {
       rows.take_q();
       smem.wait_k(kv_count);
+      first_scores.take();
       rows.start_qk(smem.k_tile(kv_count));
       wait_wgmma<0>();
+      first_scores.hand_on();
       release_keys<Tile>(smem.k_free(kv_count));
       if (Tile::kQInRegisters || kv_tiles == 1) release_q();
       rows.softmax(a);
@@ -135,11 +138,11 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, const Smem<
 #pragma unroll 1
       for (int n = 1; n < kv_tiles; ++n) {
         const unsigned at = kv_count + n;  // counting on in kv_count, addresses leave the warp's common registers
-        turns.take();
+        products.take();
         rows.start_qk(smem.k_tile(at));
         smem.wait_v(at - 1);
         rows.start_pv(smem.v_tile(at - 1));
-        turns.hand_on();
+        products.hand_on();
         wait_wgmma<1>();  // the scores are there, P V still runs
         release_keys<Tile>(smem.k_free(at));
         rows.mask(a);
@@ -164,7 +167,8 @@ __device__ __forceinline__ void compute_rows(const AttentionArgs& a, const Smem<
     }
     rows.store(a, smem.work(q_count), counter);
   }
-  turns.end();
+  first_scores.end();
+  products.end();
   counter.flush(a.byte_counters);
 }
 

@@ -6,12 +6,19 @@
 /// The tiles and schedules that flash_v3 is compiled for, by head_dim.
 namespace hbmscope::kernels {
 
+/// What of a warpgroup's the next one waits for before it starts its own.
+enum class InTurn {
+  nothing,
+  first_scores,  ///< Q K^T of a query tile's first keys
+  products       ///< the products of every step (flash_v3c)
+};
+
 /// What can be chosen about flash_v3 on one head_dim. `hbmscope gpu tiles` times such choices against each other.
 struct FlashV3Choice {
   int warpgroups;         ///< that compute, 64 query rows each
   int block_kv;           ///< keys of a step
   bool q_in_registers{};  ///< else the tensor cores read Q from SMEM anew for each tile of keys
-  bool turns{};           ///< warpgroups start their products one after the other (flash_v3c)
+  InTurn in_turn{};
   bool stays{true};       ///< as many CTAs as SMs, which draw query tiles; else one CTA for each
   int cluster{1};         ///< CTAs of neighbouring query tiles that receive each tile of K and V from one multicast
   int stages{2};          ///< tiles of K, and of V, in SMEM
@@ -23,7 +30,8 @@ struct FlashV3Tile {
   static constexpr int kWarpgroups = kC.warpgroups;
   static constexpr int kBlockQ = 64 * kC.warpgroups;  ///< query rows of a CTA
   static constexpr int kBlockKv = kC.block_kv;
-  static constexpr bool kQInRegisters = kC.q_in_registers, kTurns = kC.turns, kStays = kC.stays;
+  static constexpr bool kQInRegisters = kC.q_in_registers, kStays = kC.stays;
+  static constexpr InTurn kInTurn = kC.in_turn;
   static constexpr int kCluster = kC.cluster, kStages = kC.stages;
   static constexpr int kThreads = 128 + 128 * kC.warpgroups;
   /// Registers a thread, once the warpgroup that copies has given back what it does not need. Together they are what
@@ -49,8 +57,8 @@ struct QFromSmem : Tile {
 
 using FlashV3Tile64 = FlashV3Tile<64, FlashV3Choice{.warpgroups = 3, .block_kv = 128}>;
 using FlashV3Tile64Short = FlashV3Tile<64, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true}>;
-using FlashV3Tile128 = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true}>;
-using FlashV3Tile128Long = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 176}>;
+using FlashV3Tile128 = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true, .in_turn = InTurn::first_scores}>;
+using FlashV3Tile128Long = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 176, .in_turn = InTurn::first_scores}>;
 using FlashV3Tile256 = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80}>;
 
 /// Calls f with the tile of a head_dim.

@@ -11,10 +11,12 @@ int main(int count, char** arguments) {
     return 2;
   }
   try {
-    for (const hbmscope::reports::json& row : hbmscope::reports::rows_of(arguments[1])) {
+    const std::vector<hbmscope::reports::json> rows = hbmscope::reports::rows_of(arguments[1]);
+    const hbmscope::reports::ClockSpreads spreads = hbmscope::reports::clock_spreads(rows);
+    for (const hbmscope::reports::json& row : rows) {
       const hbmscope::reports::json& run = row.contains("run") ? row["run"] : row;  // drift.jsonl has more beside it
       for (const hbmscope::reports::json& algorithm : run["algorithms"]) {
-        const hbmscope::reports::json line = hbmscope::reports::predicted(run, algorithm);
+        const hbmscope::reports::json line = hbmscope::reports::predicted(run, algorithm, spreads);
         if (!line.is_null()) std::puts(line.dump().c_str());
       }
     }

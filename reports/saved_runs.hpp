@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -63,31 +64,59 @@ inline L2Config l2_of(const json& run) {
   const GpuSpec& gpu = embedded_gpu(run["gpu"]["name"].get<std::string>());
   return l2_config(gpu, gpu.l2_effective_bytes, false);
 }
+/// By how much clocks of SMs were apart, fastest over slowest less 1, in the mean over an algorithm's own launch; 0 where
+/// nobody counted.
+inline double clock_spread(const json& run, const std::string& algorithm) {
+  if (!run["device"].contains("pipelines")) return 0;
+  for (const json& pipeline : run["device"]["pipelines"]) {
+    const json& hw = pipeline["hw"];
+    if (pipeline["name"] != algorithm || !hw.contains("sm_clock_least_hz") || hw["sm_clock_least_hz"].is_null()) continue;
+    return hw["sm_clock_most_hz"].get<double>() / hw["sm_clock_least_hz"].get<double>() - 1;
+  }
+  return 0;
+}
+/// How far clocks are apart as a launch begins, by algorithm and head_dim: the most that runs of a file counted. Launches
+/// of more than some 30 ms count less, as their clocks come together.
+using ClockSpreads = std::map<std::string, double>;
+inline std::string spread_key(const json& run, const std::string& algorithm) {
+  return algorithm + run["shape"]["head_dim"].dump();
+}
+inline ClockSpreads clock_spreads(const std::vector<json>& runs) {
+  ClockSpreads spreads;
+  for (const json& run : runs) {
+    if (!run.contains("algorithms")) continue;
+    for (const json& a : run["algorithms"]) {
+      double& most = spreads[spread_key(run, a["name"])];
+      most = std::max(most, clock_spread(run, a["name"]));
+    }
+  }
+  return spreads;
+}
+
 /// The same with the clocks of its SMs, where they matter: those that the line has, or else spread as those of the GPU
-/// file, from the slowest to the fastest that was counted in the algorithm's own launch.
-inline L2Config l2_of(const json& run, const std::string& algorithm, const std::vector<KernelWalk>& kernels) {
+/// file, so far apart as they were at first, for as long as gives the mean that was counted in the algorithm's own launch.
+inline L2Config l2_of(const json& run, const std::string& algorithm, const std::vector<KernelWalk>& kernels,
+                      const ClockSpreads& spreads) {
   const GpuSpec& gpu = embedded_gpu(run["gpu"]["name"].get<std::string>());
   L2Config config = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape_of(run["shape"]));
-  if (config.sm_clocks.empty() || !run["device"].contains("pipelines")) return config;
+  if (config.sm_clocks.empty()) return config;
   if (run.contains("sm_clock_hz")) {
     config.sm_clocks = run["sm_clock_hz"].get<std::vector<double>>();
     return config;
   }
+  const double mean = clock_spread(run, algorithm);
+  if (mean == 0) return config;
+  const auto known = spreads.find(spread_key(run, algorithm));
+  const double at_first = known == spreads.end() ? mean : std::max(mean, known->second);
   const auto [slowest, fastest] = std::minmax_element(gpu.sm_clocks.begin(), gpu.sm_clocks.end());
-  for (const json& pipeline : run["device"]["pipelines"]) {
-    const json& hw = pipeline["hw"];
-    if (pipeline["name"] != algorithm || !hw.contains("sm_clock_least_hz") || hw["sm_clock_least_hz"].is_null()) continue;
-    const double least = hw["sm_clock_least_hz"], most = hw["sm_clock_most_hz"];
-    for (double& clock : config.sm_clocks) {
-      clock = least + (clock - *slowest) / (*fastest - *slowest) * (most - least);
-    }
-  }
+  for (double& clock : config.sm_clocks) clock = 1 + (clock - *slowest) / (*fastest - *slowest) * at_first;
+  config.clocks_apart = mean / at_first;
   return config;
 }
 
 /// What the model predicts for one algorithm of a saved run, under the plan that was measured, or else simulated then;
 /// null where neither was. Its bytes by stage, in the order of the stages, and in all.
-inline json predicted(const json& run, const json& algorithm_of_run) {
+inline json predicted(const json& run, const json& algorithm_of_run, const ClockSpreads& spreads = {}) {
   const json* before = entry(algorithm_of_run, "l2_hbm", "hw_counter");
   if (before == nullptr) before = entry(algorithm_of_run, "l2_hbm", "simulated");
   if (before == nullptr) return nullptr;
@@ -98,7 +127,7 @@ inline json predicted(const json& run, const json& algorithm_of_run) {
   const Algorithm& algorithm = hbmscope::algorithm(algorithm_of_run["name"].get<std::string>());
   const AttentionShape shape = shape_of(run["shape"]);
   const std::vector<KernelWalk> kernels = algorithm.walk(shape, plan);
-  const L2Config config = l2_of(run, algorithm_of_run["name"], kernels);
+  const L2Config config = l2_of(run, algorithm_of_run["name"], kernels, spreads);
   const L2Result l2 = simulate_l2(kernels, plan.order, config, config.sm_clocks.empty() ? Pace::coupled : Pace::drifting);
   json stages = json::array();
   for (const StageTraffic& stage : l2.stages) {

@@ -65,6 +65,24 @@ TEST_CASE("an SM whose clock is a tenth slower takes a tenth longer for each of 
   CHECK(longer == doctest::Approx(1.1).epsilon(0.01));
 }
 
+TEST_CASE("clocks that come together after a share of the CTAs part those no further, the sooner the less") {
+  const auto read = [](double share) {
+    L2Config config = h200(Bytes(8 * kMiB));
+    for (int sm = 0; sm < 132; ++sm) config.sm_clocks.push_back(1.6e9 / (1 + 0.06 * (sm / 2 % 8) / 7));
+    config.clocks_apart = share;
+    const auto kernels = kernels_of("flash_v3", heads_of(6, 32768), tiles_of(128, 128));
+    return simulate_l2(kernels, CtaOrder::ascending, config, Pace::drifting).traffic.sum().read;
+  };
+  // With none before its clocks come together, as at one clock.
+  CHECK(read(-1) == simulate_l2(kernels_of("flash_v3", heads_of(6, 32768), tiles_of(128, 128)), CtaOrder::ascending,
+                                h200(Bytes(8 * kMiB)), Pace::coupled)
+                        .traffic.sum()
+                        .read);
+  CHECK(read(-1) < read(0.5));
+  CHECK(read(0.5) < read(0.75));
+  CHECK(read(0.75) < read(1));
+}
+
 TEST_CASE("by clocks a few per cent apart the CTAs of long heads drift apart, further with every head") {
   // Clocks in groups of SMs, as on the GPUs that were looked at; K and V of a head are twice what L2 holds for all.
   const auto excess = [&](std::int64_t heads, double spread) {

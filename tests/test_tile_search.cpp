@@ -2,6 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,7 +44,8 @@ std::string name_of(const Row& row) {
   std::string name =
       "d" + std::to_string(row.head_dim) + "_" + std::to_string(row.block_q) + "x" + std::to_string(row.block_kv);
   if (row.choice.q_in_registers) name += "_q";
-  if (row.choice.turns) name += "_turns";
+  if (row.choice.in_turn == InTurn::first_scores) name += "_first";
+  if (row.choice.in_turn == InTurn::products) name += "_turns";
   if (!row.choice.stays) name += "_grid";
   if (row.cluster > 1) name += "_cluster";
   if (row.stages != 2) name += "_s" + std::to_string(row.stages);
@@ -95,6 +100,35 @@ TEST_CASE("candidates of the tile search differ, and their names say what is cho
     CHECK(std::count_if(table().begin(), table().end(), [&](const Row& r) { return r.head_dim == head_dim; }) >= 5);
   }
   CHECK(std::any_of(table().begin(), table().end(), [](const Row& r) { return r.cluster > 1; }));
+}
+
+TEST_CASE("first scores are taken in turn where CTAs fall behind otherwise, and not where that costs time") {
+  struct Sum {
+    double behind = 0, work = 0;  // CTAs, and TFLOP/s over all shapes
+  };
+  std::map<std::string, std::array<Sum, 2>> tiles;  // nothing in turn, first scores
+  std::ifstream file(std::string(HBMSCOPE_SOURCE_DIR) + "/reports/h200/first_scores.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const auto row = nlohmann::json::parse(line);
+    if (row["shape"]["seqlen"] < 4096) continue;  // of short launches the start and the end are no small part
+    Sum& sum = tiles[row["shape"]["head_dim"].dump() + ": " + row["tile"].get<std::string>()]
+                    [row["in_turn"] == "first_scores" ? 1 : 0];
+    sum.behind += row["ctas_behind"].get<double>();
+    sum.work += row["tflops_median"].get<double>();
+  }
+  REQUIRE(tiles.size() == 5);
+  for (const char* name : {"128: 128x128", "128: 128x176"}) {
+    const auto& [nothing, first] = tiles.at(name);
+    CHECK(nothing.behind > 10);
+    CHECK(first.behind < nothing.behind / 10);
+    CHECK(first.work > 0.995 * nothing.work);
+  }
+  static_assert(FlashV3Tile128::kInTurn == InTurn::first_scores && FlashV3Tile128Long::kInTurn == InTurn::first_scores);
+  CHECK(tiles.at("64: 128x128")[1].work < 0.97 * tiles.at("64: 128x128")[0].work);
+  CHECK(tiles.at("64: 192x128")[1].behind > tiles.at("64: 192x128")[0].behind / 2);
+  CHECK(tiles.at("256: 128x80")[0].behind == 0);
+  static_assert(FlashV3Tile64::kInTurn == InTurn::nothing && FlashV3Tile64Short::kInTurn == InTurn::nothing &&
+                FlashV3Tile256::kInTurn == InTurn::nothing);
 }
 
 TEST_CASE("a search's table has the work per second of each kernel, and why one has none") {

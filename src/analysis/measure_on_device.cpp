@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/run_parts.hpp"
 #include "core/error.hpp"
@@ -126,23 +127,28 @@ MeasureRequest request_of(const RunResult& r) {
 
 }  // namespace
 
+CtaOrder causal_order(std::string_view algorithm, const AttentionShape& s, const TilePlan& plan, std::int64_t num_sms) {
+  // Query tiles an SM from which on that was as fast on an H200 (reports/h200/order_times.jsonl). An SM holds two CTAs
+  // of flash_v2.
+  const double many = algorithm == "flash_v2" ? 24 : 7.5;
+  const double heads = static_cast<double>(s.batch) * static_cast<double>(s.num_heads),
+               sms = static_cast<double>(num_sms);
+  const double tiles = heads * std::ceil(static_cast<double>(s.seqlen_q) / static_cast<double>(plan.block_q));
+  return tiles < many * sms && 2 * heads <= sms ? CtaOrder::longest_first_interleaved : CtaOrder::longest_first;
+}
+
 TilePlan plan_on_device(const RunResult& r, const Algorithm& a, const TilePlan& wanted) {
   const kernels::Pipeline* pipeline = pipeline_for(a.name, r.request.shape, wanted);
   if (!wants(r, Engine::gpu) || !r.device.present || pipeline == nullptr ||
       !pipeline->unsupported(r.request.shape).empty()) {
     return wanted;
   }
-  TilePlan plan = wanted;
-  // Under a causal mask CTAs differ in length, and a GPU that starts the longest first ends with all SMs at once. All
-  // heads side by side are best for that, while two CTAs or more of each run at one time and share what they read: with
-  // more heads the K and V of all come from HBM for each CTA anew (docs/l2-model.md).
-  const AttentionShape& s = r.request.shape;
-  if ((a.name == "flash_v2" || a.name == "flash_v3") && !r.request.order_given && s.mask.window_right) {
-    plan.order = 2 * s.batch * s.num_heads <= r.request.gpu.num_sms ? CtaOrder::longest_first_interleaved
-                                                                    : CtaOrder::longest_first;
-  }
   try {
-    return kernel_plan(*pipeline, r.request, plan);
+    TilePlan plan = kernel_plan(*pipeline, r.request, wanted);
+    if ((a.name == "flash_v2" || a.name == "flash_v3") && !r.request.order_given && r.request.shape.mask.window_right) {
+      plan.order = causal_order(a.name, r.request.shape, plan, r.request.gpu.num_sms);
+    }
+    return plan;
   } catch (const Error&) {
     // A tile that no kernel has is predicted and simulated all the same, unless the GPU was asked for by name.
     if (r.request.engine == Engine::gpu) throw;

@@ -17,6 +17,13 @@ void predict_times(RunResult& result);
 /// Exactness, from a sample of rows computed on the CPU.
 void check_numerics(RunResult& result);
 
+/// The order in which the GPU starts the CTAs of flash_v2 or flash_v3 under a causal mask, where nobody asks for one:
+/// the longest first, as they differ in length and the last should be short. All heads side by side are best while an
+/// SM gets few query tiles. Where it gets many, heads one after the other end as evenly and read K and V of one head at
+/// a time, not of all; and so with more heads than half of the SMs, where no two CTAs of a head run at one time.
+CtaOrder causal_order(std::string_view algorithm, const AttentionShape& shape, const TilePlan& plan,
+                      std::int64_t num_sms);
+
 /// The plan that this machine's GPU kernel of the algorithm runs, where there is one; else `wanted`.
 TilePlan plan_on_device(const RunResult& result, const Algorithm& algorithm, const TilePlan& wanted);
 

@@ -47,8 +47,8 @@ struct KernelWalk {
   std::int64_t cluster = 1;         ///< CTAs that share each walk and start together
   std::int64_t smem_bytes = 0;      ///< of one CTA
   std::int64_t register_bytes = 0;  ///< of one CTA: its fp32 accumulators and what goes with them
-  /// It loads the tiles of a step while it computes the one before, so its CTAs do not wait for their tiles.
-  bool double_buffered = false;
+  /// By how much longer, in parts of one, a step of a CTA takes for each older one on its SM, which goes first.
+  double younger_stall = 0;
 };
 
 struct StageTraffic {

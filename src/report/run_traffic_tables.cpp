@@ -109,10 +109,11 @@ class TrafficTables {
       const bool drifting = std::any_of(r_.algorithms.begin(), r_.algorithms.end(),
                                         [](const AlgorithmResult& a) { return a.sm_clock_spread.value.has_value(); });
       t.notes.push_back(fmt::format(
-          "central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together; where tiles "
-          "are double-buffered, the older of two CTAs on an SM goes first and a step of the younger takes {} % longer, "
-          "which parts them (both assumed). The interval runs over it, CTAs in lockstep, {}.",
-          kMissStall * 100 / kPartsPerStep, kYoungerStall * 100 / kPartsPerStep,
+          "central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together (assumed); of "
+          "two CTAs on an SM the older goes first, by as much as it does on an H200, which parts them. The interval "
+          "runs "
+          "over it, CTAs in lockstep, {}.",
+          kMissStall * 100 / kPartsPerStep,
           drifting ? "CTAs that nothing holds together, and SMs that run at their own clocks"
                    : "and CTAs that nothing holds together"));
       t.notes.emplace_back("naive/x: how many times as many bytes naive moves.");

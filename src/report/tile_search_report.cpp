@@ -81,7 +81,8 @@ Document tile_search_document(const TileSearchResult& result) {
   out.push_back(Labelled{"Measured",
                          "bf16, a cold L2, the kernels of a shape in turns; each was held against fp64 first. "
                          "A name gives what differs: rows x keys of a tile, q: Q in registers, "
-                         "turns, grid: a CTA for each query tile, cluster: multicast, s3: three stages"});
+                         "turns: products one warpgroup after the other, first: only the first scores of a query tile, "
+                         "grid: a CTA for each query tile, cluster: multicast, s3: three stages"});
   if (!result.has_candidates) {
     out.push_back(Labelled{"Candidates",
                            "none in this build; HBMSCOPE_CMAKE_ARGS=-DHBMSCOPE_TILE_SEARCH=ON ./dev "

@@ -36,7 +36,7 @@ KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& c
       pace_(pace),
       sms_(std::max<std::int64_t>(1, config.num_sms / kernel.cluster)),
       coupled_(pace == Pace::coupled || pace == Pace::drifting),
-      younger_stall_(coupled_ && kernel.double_buffered ? kYoungerStall : 0),
+      younger_stall_(coupled_ ? std::llround(kernel.younger_stall * static_cast<double>(kPartsPerStep)) : 0),
       cache_(cache),
       listener_(listener),
       now_(start),
@@ -49,16 +49,22 @@ KernelRun::KernelRun(const KernelWalk& kernel, CtaOrder order, const L2Config& c
     for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].half = i % static_cast<std::size_t>(sms_) % 2;
   }
   tile_key({Tensor::Q, kernel.num_ctas / kernel.tiles_per_head, 0});  // refuses more heads than a key holds
-  if (pace == Pace::drifting && !config.sm_clocks.empty()) take_clocks(config.sm_clocks);
+  if (pace == Pace::drifting && !config.sm_clocks.empty()) take_clocks(config);
   if (listener_ == nullptr && clock_stalls_.empty()) choose_period();
 }
 
 /// A step takes the fastest SM kPartsPerStep.
-void KernelRun::take_clocks(const std::vector<double>& clocks) {
+void KernelRun::take_clocks(const L2Config& config) {
+  const std::vector<double>& clocks = config.sm_clocks;
   const double fastest = *std::max_element(clocks.begin(), clocks.end());
   for (std::int64_t sm = 0; sm < sms_; ++sm) {
     const double clock = clocks[static_cast<std::size_t>(sm * kernel_.cluster) % clocks.size()];
     clock_stalls_.push_back(std::llround((fastest / clock - 1) * static_cast<double>(kPartsPerStep)));
+  }
+  // When the last of that share has started, those before it are in the middle of their work.
+  if (config.clocks_apart < 1) {
+    clocks_apart_until_ =
+        std::llround(config.clocks_apart * static_cast<double>(kernel_.num_ctas)) + std::ssize(slots_) / 2;
   }
 }
 
@@ -71,6 +77,7 @@ void KernelRun::play(const Progress& progress) {
       skip_repetitions(progress);
     }
     if (running_ == 0) return;
+    if (started_ > clocks_apart_until_) std::fill(clock_stalls_.begin(), clock_stalls_.end(), 0);
     if (listener_ != nullptr) {
       listener_->time(now_++);
       for (Slot& slot : slots_) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -51,7 +52,7 @@ class KernelRun {
     std::array<L2Cache::Sums, 4> sums;
   };
 
-  void take_clocks(const std::vector<double>& clocks);
+  void take_clocks(const L2Config& config);
   void play_one_step_ctas(const Progress& progress);
   void tell_of_one_step_ctas();
   void start_ctas();
@@ -81,6 +82,7 @@ class KernelRun {
   bool coupled_;
   std::int64_t younger_stall_;              ///< parts of a step, for each older CTA
   std::vector<std::int64_t> clock_stalls_;  ///< parts of a step, by SM; empty where all are as fast
+  std::int64_t clocks_apart_until_ = std::numeric_limits<std::int64_t>::max();  ///< so many CTAs have started
   L2Cache& cache_;
   ScheduleListener* listener_;
   std::int64_t now_;  ///< step of the simulation, counted for a listener only

@@ -17,19 +17,17 @@ enum class Pace : std::uint8_t {
              ///< are done
   coupled,   ///< a CTA that ends makes room for the next of the grid at once; a step that goes to HBM takes kMissStall
              ///< longer, so who runs ahead waits for HBM, and who follows finds the tiles in L2 and catches up; of
-             ///< CTAs that share an SM the older go first (kYoungerStall). The central value.
+             ///< CTAs that share an SM the older go first (KernelWalk::younger_stall). The central value.
   apart,     ///< a CTA that ends makes room for the next at once, and every step takes the same time: CTAs that started
              ///< apart stay apart
   drifting,  ///< coupled, and each SM runs at its own clock (L2Config::sm_clocks)
 };
 inline constexpr std::array<Pace, 4> kPaces{Pace::lockstep, Pace::coupled, Pace::apart, Pace::drifting};
-/// Both stalls are assumed, one value for every GPU and shape. In parts of a step, so that they add up exactly.
+/// Stalls are counted in parts of a step, so that they add up exactly.
 inline constexpr std::int64_t kPartsPerStep = 10'000;
-/// Of a step with a tile from HBM: most of the latency hides behind loads that were issued ahead.
+/// Of a step with a tile from HBM: most of the latency hides behind loads that were issued ahead. Assumed, one value
+/// for every GPU and shape.
 inline constexpr std::int64_t kMissStall = kPartsPerStep / 20;
-/// Of each step of a CTA for each older one on its SM, where tiles are double-buffered: then no CTA waits for its tiles
-/// while another has its turn, and the younger gets what the older leaves of the tensor cores.
-inline constexpr std::int64_t kYoungerStall = kPartsPerStep * 3 / 10;
 
 constexpr std::string_view name(Pace pace) {
   constexpr std::array<std::string_view, kPaces.size()> names{"lockstep", "coupled", "apart", "drifting"};
@@ -45,6 +43,7 @@ struct L2Config {
   bool halves = false;                ///< two of `capacity` each: L2Build
   bool hashed = false;                ///< L2Build
   std::vector<double> sm_clocks{};    ///< Hz, of each SM; empty: all alike
+  double clocks_apart = 1;            ///< share of a kernel's CTAs after which its SMs run at one clock
   Status why_no_clocks = Status::ok;  ///< skipped: to save time; unsupported: they are not known or change nothing
   std::string no_clocks{};            ///< the same as a clause; empty where nobody asked
 };

@@ -60,7 +60,7 @@ std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
                    heads_per_kv(s, pack),
                    tiles_per_split};
   first.shares_streams = true;
-  first.double_buffered = plan.stages > 1;
+  first.younger_stall = younger_stall(s, plan);
   first.smem_bytes = (plan.block_q * s.head_dim + plan.stages * plan.block_kv * (s.head_dim + s.head_dim_v)) * e;
   first.register_bytes = register_bytes(plan.block_q, plan.block_kv, s.head_dim_v);
   KernelWalk second{"combine", s.batch * heads * queries.count(), 1, combine, queries.count(), heads_per_kv(s, pack),
