@@ -90,7 +90,7 @@ __device__ void copy_tiles(const AttentionArgs& a, const InputMaps& maps, QueryT
   counter.flush(a.byte_counters);
 }
 
-/// Warpgroups take turns at the tensor cores, as in flash_v3c, where `kOn`.
+/// Warpgroups take turns at the tensor cores, where `kOn`.
 template <int kWarpgroups, bool kOn>
 struct Turns {
   int warpgroup = static_cast<int>(threadIdx.x) / 128 - 1;

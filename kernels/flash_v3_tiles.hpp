@@ -6,11 +6,11 @@
 /// The tiles and schedules that flash_v3 is compiled for, by head_dim.
 namespace hbmscope::kernels {
 
-/// What of a warpgroup's the next one waits for before it starts its own.
+/// Which products the warpgroups of a CTA start one after the other.
 enum class InTurn {
   nothing,
-  first_scores,  ///< Q K^T of a query tile's first keys
-  products       ///< the products of every step (flash_v3c)
+  first_scores,  ///< Q K^T of a query tile's first keys, each when the one before is done
+  products       ///< those of every step, each when the one before has started (flash_v3c)
 };
 
 /// What can be chosen about flash_v3 on one head_dim. `hbmscope gpu tiles` times such choices against each other.

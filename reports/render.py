@@ -136,8 +136,8 @@ def forward_page(folder):
     out = [f"# Forward pass on {device['name']}: predicted and measured", "",
            f"Driver {device['driver']}, CUDA {device['cuda_runtime']}, {runs[0]['shape']['dtype']}, cold L2. Rendered by "
            "`reports/render.py` from `forward.jsonl` (`reports/forward.sh`), `peers.jsonl` (`reports/peers.py`) and "
-           "`probe.json` (`hbmscope gpu probe`). Predicted: the closed form at SM-L2, the simulated L2's central value at "
-           "HBM, both of the present model (`forward_model.jsonl`), not of the model of the day of the runs. Measured: the "
+           "`probe.json` (`hbmscope gpu probe`). Predicted: the closed form at SM-L2, the simulated L2 at HBM, with the "
+           "clocks of each launch (docs/l2-model.md), both of the present model (`forward_model.jsonl`), not of the model of the day of the runs. Measured: the "
            "hardware's counters. Ratios are measured over predicted.", ""]
     equal = [(a["name"], entry(a, "sm_l2", "kernel_counter")["total_bytes"] == entry(a, "sm_l2", "closed_form")["total_bytes"])
              for r in runs for a in r["algorithms"] if entry(a, "sm_l2", "kernel_counter") and entry(a, "sm_l2", "kernel_counter")["total_bytes"] is not None]

@@ -75,9 +75,11 @@ inline double clock_spread(const json& run, const std::string& algorithm) {
   }
   return 0;
 }
-/// How far clocks are apart as a launch begins, by algorithm and head_dim: the most that runs of a file counted. Launches
-/// of more than some 30 ms count less, as their clocks come together.
+/// How far clocks are taken to be apart as a launch begins, by algorithm and head_dim: the most that launches of the file
+/// counted. In some long ones it is less, as clocks come together while they run; launches of less than some milliseconds
+/// are no measure, as SMs start and end them at different times.
 using ClockSpreads = std::map<std::string, double>;
+inline constexpr double kShortestMeasure_s = 5e-3;
 inline std::string spread_key(const json& run, const std::string& algorithm) {
   return algorithm + run["shape"]["head_dim"].dump();
 }
@@ -86,6 +88,8 @@ inline ClockSpreads clock_spreads(const std::vector<json>& runs) {
   for (const json& run : runs) {
     if (!run.contains("algorithms")) continue;
     for (const json& a : run["algorithms"]) {
+      const json& seconds = a["time"]["measured_median_s"];
+      if (!seconds.is_number() || seconds.get<double>() < kShortestMeasure_s) continue;
       double& most = spreads[spread_key(run, a["name"])];
       most = std::max(most, clock_spread(run, a["name"]));
     }
@@ -94,11 +98,11 @@ inline ClockSpreads clock_spreads(const std::vector<json>& runs) {
 }
 
 /// The same with the clocks of its SMs, where they matter: those that the line has, or else spread as those of the GPU
-/// file, so far apart as they were at first, for as long as gives the mean that was counted in the algorithm's own launch.
+/// file, as far apart as at first, and then alike. When: so that the mean is what the algorithm's own launch counted.
 inline L2Config l2_of(const json& run, const std::string& algorithm, const std::vector<KernelWalk>& kernels,
-                      const ClockSpreads& spreads) {
+                      const ClockSpreads& spreads, CtaOrder order) {
   const GpuSpec& gpu = embedded_gpu(run["gpu"]["name"].get<std::string>());
-  L2Config config = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape_of(run["shape"]));
+  L2Config config = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape_of(run["shape"]), order);
   if (config.sm_clocks.empty()) return config;
   if (run.contains("sm_clock_hz")) {
     config.sm_clocks = run["sm_clock_hz"].get<std::vector<double>>();
@@ -127,7 +131,7 @@ inline json predicted(const json& run, const json& algorithm_of_run, const Clock
   const Algorithm& algorithm = hbmscope::algorithm(algorithm_of_run["name"].get<std::string>());
   const AttentionShape shape = shape_of(run["shape"]);
   const std::vector<KernelWalk> kernels = algorithm.walk(shape, plan);
-  const L2Config config = l2_of(run, algorithm_of_run["name"], kernels, spreads);
+  const L2Config config = l2_of(run, algorithm_of_run["name"], kernels, spreads, plan.order);
   const L2Result l2 = simulate_l2(kernels, plan.order, config, config.sm_clocks.empty() ? Pace::coupled : Pace::drifting);
   json stages = json::array();
   for (const StageTraffic& stage : l2.stages) {

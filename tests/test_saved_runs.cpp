@@ -169,23 +169,25 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "the HBM reads of flash_v2 on an H200 are within a fifth of the L2 model's central value, but where heads of 256 "
-    "columns run side by side, of flash_v3 within 15 %, and where K and V in flight take at most 15 MiB and no mask "
+    "simulated with the clocks of their launches, HBM reads of flash_v2 on an H200 are within a fifth of those "
+    "counted, but for two runs, of flash_v3 within 17 %, and where K and V in flight take at most 15 MiB and no mask "
     "hides a tile within 0.2 % and 0.5 %") {
   int compared = 0, fitting = 0, side_by_side = 0;
   each_held_to_the_model({"h200/forward.jsonl", "h200/orders.jsonl"}, {"flash_v2", "flash_v3"}, [&](const Held& held) {
     const bool v3 = held.algorithm == "flash_v3";
     const double off = held.predicted["l2_hbm"]["read_bytes"].get<double>() / held.read - 1;
     ++compared;
-    // docs/l2-model.md, what is still off.
-    if (!v3 && held.shape.head_dim == 256 && held.plan.order == CtaOrder::longest_first_interleaved && off < -0.2) {
-      CHECK(off > -0.25);
+    // docs/l2-model.md, what is still off: heads side by side, of 256 columns.
+    if (!v3 && held.shape.head_dim == 256 && held.plan.order == CtaOrder::longest_first_interleaved &&
+        (held.shape.seqlen_q == 8192 || held.shape.seqlen_q == 16384)) {
+      CHECK(std::fabs(off) < 0.25);
       ++side_by_side;
       return;
     }
-    CHECK(std::fabs(off) < (v3 ? 0.15 : 0.2));
+    CHECK(std::fabs(off) < (v3 ? 0.17 : 0.2));
     const std::vector<KernelWalk> kernels = algorithm(held.algorithm).walk(held.shape, held.plan);
-    if (held.shape.mask == Mask::none() && kv_in_flight(kernels[0], held.shape, l2_of(held.run)) <= Bytes(15 << 20)) {
+    if (held.shape.mask == Mask::none() &&
+        kv_in_flight(kernels[0], held.shape, l2_of(held.run), held.plan.order) <= Bytes(15 << 20)) {
       CHECK(std::fabs(off) < (v3 ? 0.005 : 0.002));
       ++fitting;
     }
@@ -193,6 +195,47 @@ TEST_CASE(
   CHECK(compared == 117);
   CHECK(fitting == 15);
   CHECK(side_by_side == 2);
+}
+
+TEST_CASE("the younger of two CTAs on an SM loses to the older what the times of CTAs on an H200 say") {
+  int held = 0;
+  for (const json& launch : saved("h200/ctas.jsonl")) {
+    CAPTURE(launch["shape"].dump());
+    if (launch["shape"]["seqlen"] < 32768) continue;  // the start of a launch is no small part of shorter ones
+    AttentionShape shape;
+    shape.seqlen_q = shape.seqlen_kv = launch["shape"]["seqlen"];
+    shape.head_dim = shape.head_dim_v = launch["shape"]["head_dim"];
+    TilePlan plan;
+    plan.block_q = plan.block_kv = 64;
+    plan.stages = shape.head_dim > 128 ? 1 : 2;  // as the kernels have them
+    const double stall = algorithm("flash_v2").walk(shape, plan)[0].younger_stall;
+    CHECK(std::fabs(stall - launch["younger_stall"]["median"].get<double>()) < 0.005);
+    CHECK(launch["younger_stall"]["most"].get<double>() - launch["younger_stall"]["least"].get<double>() < 0.04);
+    CHECK(launch["apart_later_passes"].get<double>() > 0.3);
+    ++held;
+  }
+  CHECK(held == 9);
+}
+
+TEST_CASE("under a causal mask heads go one after the other where that is as fast, and there they read less HBM") {
+  std::map<std::string, std::map<CtaOrder, json>> measured;
+  for (const json& row : saved("h200/order_times.jsonl")) {
+    measured[row["algorithm"].get<std::string>() + row["shape"].dump()][plan_of(row["plan"]).order] = row;
+  }
+  int by_head = 0;
+  for (const auto& [name, orders] : measured) {
+    CAPTURE(name);
+    const json &one = orders.at(CtaOrder::longest_first), &all = orders.at(CtaOrder::longest_first_interleaved);
+    const CtaOrder chosen =
+        causal_order(one["algorithm"].get<std::string>(), shape_of(one["shape"]), plan_of(one["plan"]), 132);
+    const auto seconds = [](const json& row) { return row["measured_median_s"].get<double>(); };
+    CHECK(seconds(orders.at(chosen)) < 1.025 * std::min(seconds(one), seconds(all)));
+    if (chosen != CtaOrder::longest_first) continue;
+    CHECK(one["hbm_read_bytes"].get<double>() < all["hbm_read_bytes"].get<double>() / 1.9);
+    ++by_head;
+  }
+  CHECK(measured.size() == 30);
+  CHECK(by_head == 13);
 }
 
 TEST_CASE("simulated with the clocks that its SMs had, a launch's HBM reads are within a fifth of those counted") {

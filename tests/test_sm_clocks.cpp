@@ -15,7 +15,7 @@ TEST_CASE("SMs of one clock are simulated as if none were known, and clocks are 
   gpu.sm_clocks.assign(132, 1.5e9);
   const AttentionShape shape = heads_of(2, 65536), fitting = heads_of(2, 8192);
   const auto kernels = kernels_of("flash_v2", shape, tiles_of(128, 128));
-  const L2Config one_clock = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape);
+  const L2Config one_clock = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape, CtaOrder::ascending);
   CHECK(one_clock.sm_clocks == gpu.sm_clocks);
   const auto bytes = [&](const L2Config& config, Pace pace) {
     return simulate_l2(kernels, CtaOrder::ascending, config, pace).traffic.total();
@@ -25,19 +25,24 @@ TEST_CASE("SMs of one clock are simulated as if none were known, and clocks are 
   for (const Pace pace : kPaces) CHECK(bytes(one_clock, pace) == bytes(unknown, pace));
 
   gpu.sm_clocks[7] = 1.6e9;
-  const L2Config two_clocks = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape);
+  const L2Config two_clocks = l2_config(gpu, gpu.l2_effective_bytes, false, kernels, shape, CtaOrder::ascending);
   for (const Pace pace : {Pace::lockstep, Pace::coupled, Pace::apart})
     CHECK(bytes(two_clocks, pace) == bytes(unknown, pace));
   CHECK(paces_to_simulate(kernels, two_clocks).size() == 4);
   CHECK(paces_to_simulate(kernels, unknown).size() == 3);
 
   // K and V of a head fit; no L2; an algorithm whose CTAs share no stream; none known.
-  const auto clocks = [&](const AttentionShape& s, std::string_view algorithm, Bytes l2) {
-    return l2_config(gpu, l2, false, kernels_of(algorithm, s, tiles_of(128, 128)), s).sm_clocks.size();
+  const auto clocks = [&](const AttentionShape& s, std::string_view algorithm, Bytes l2,
+                          CtaOrder order = CtaOrder::ascending) {
+    return l2_config(gpu, l2, false, kernels_of(algorithm, s, tiles_of(128, 128)), s, order).sm_clocks.size();
   };
   CHECK(clocks(shape, "flash_v2", gpu.l2_effective_bytes) == 132);
   CHECK(clocks(fitting, "flash_v2", gpu.l2_effective_bytes) == 0);
   CHECK(clocks(fitting, "flash_v2", Bytes(4 * kMiB)) == 132);
+  // Of heads side by side all are in flight.
+  const AttentionShape many = heads_of(16, 8192);
+  CHECK(clocks(many, "flash_v2", gpu.l2_effective_bytes) == 0);
+  CHECK(clocks(many, "flash_v2", gpu.l2_effective_bytes, CtaOrder::longest_first_interleaved) == 132);
   CHECK(clocks(shape, "flash_v2", Bytes(0)) == 0);
   CHECK(clocks(shape, "naive", gpu.l2_effective_bytes) == 0);
   gpu.sm_clocks.clear();

@@ -18,9 +18,10 @@ void predict_times(RunResult& result);
 void check_numerics(RunResult& result);
 
 /// The order in which the GPU starts the CTAs of flash_v2 or flash_v3 under a causal mask, where nobody asks for one:
-/// the longest first, as they differ in length and the last should be short. All heads side by side are best while an
-/// SM gets few query tiles. Where it gets many, heads one after the other end as evenly and read K and V of one head at
-/// a time, not of all; and so with more heads than half of the SMs, where no two CTAs of a head run at one time.
+/// the longest first, as they differ in length and the last should be short. Heads go one after the other where that
+/// ends as evenly, as CTAs then read K and V of one head at a time: where the query tiles of a head fill the GPU once,
+/// or those of all heads many times. So they do with more heads than half of the SMs, of which side by side no two CTAs
+/// of a head would run at one time. Else all heads go side by side.
 CtaOrder causal_order(std::string_view algorithm, const AttentionShape& shape, const TilePlan& plan,
                       std::int64_t num_sms);
 

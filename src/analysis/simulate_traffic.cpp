@@ -41,7 +41,8 @@ std::vector<Job> jobs_of(RunResult& result) {
       continue;
     }
     const RunRequest& request = result.request;
-    job.config = l2_config(request.gpu, result.l2_effective, request.l2_warm, job.kernels, request.shape);
+    job.config =
+        l2_config(request.gpu, result.l2_effective, request.l2_warm, job.kernels, request.shape, job.to->plan.order);
     if (const std::int64_t cost = cost_to_simulate(job.kernels, job.config); cost > kMaxCostSimulated) {
       skip(a, Status::skipped,
            "a simulation of about " + std::to_string(cost / kSecond) + " s on one slow core, more than the " +
@@ -82,7 +83,7 @@ void keep(const Job& job, L2Estimate estimate, const AttentionShape& shape) {
   } else {
     a.sm_clock_spread = Known<double>::missing(job.config.why_no_clocks, job.config.no_clocks);
   }
-  if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape, job.config);
+  if (main.shares_streams) a.kv_in_flight = kv_in_flight(main, shape, job.config, job.to->plan.order);
 }
 
 }  // namespace

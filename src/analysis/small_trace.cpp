@@ -67,7 +67,7 @@ L2Holds held(const RunResult& full, const TilePlan& flash) {
   const AttentionShape& s = full.request.shape;
   const L2Config config = l2_config(full.request.gpu, full.l2_effective, false);
   const std::vector<KernelWalk> kernels = algorithm("flash_v2").walk(s, flash);
-  if (kv_in_flight(kernels.front(), s, config) > full.l2_effective) return L2Holds::half_of_kv;
+  if (kv_in_flight(kernels.front(), s, config, CtaOrder::ascending) > full.l2_effective) return L2Holds::half_of_kv;
   try {
     return sum_of({Tensor::S, Tensor::P}, s, flash) <= full.l2_effective ? L2Holds::everything : L2Holds::rows;
   } catch (const Error&) {  // beyond 64 bits, and so beyond any L2

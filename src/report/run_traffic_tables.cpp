@@ -110,9 +110,8 @@ class TrafficTables {
                                         [](const AlgorithmResult& a) { return a.sm_clock_spread.value.has_value(); });
       t.notes.push_back(fmt::format(
           "central value: a step that goes to HBM takes {} % longer, which holds CTAs of a head together (assumed); of "
-          "two CTAs on an SM the older goes first, by as much as it does on an H200, which parts them. The interval "
-          "runs "
-          "over it, CTAs in lockstep, {}.",
+          "two CTAs of flash_v2 on an SM the older goes first, by what was measured on an H200, which parts them (but "
+          "not with --stages 1 up to head_dim 128). The interval runs over it, CTAs in lockstep, {}.",
           kMissStall * 100 / kPartsPerStep,
           drifting ? "CTAs that nothing holds together, and SMs that run at their own clocks"
                    : "and CTAs that nothing holds together"));

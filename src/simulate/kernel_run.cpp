@@ -77,7 +77,7 @@ void KernelRun::play(const Progress& progress) {
       skip_repetitions(progress);
     }
     if (running_ == 0) return;
-    if (started_ > clocks_apart_until_) std::fill(clock_stalls_.begin(), clock_stalls_.end(), 0);
+    if (started_ > clocks_apart_until_) clock_stalls_.clear();
     if (listener_ != nullptr) {
       listener_->time(now_++);
       for (Slot& slot : slots_) {

@@ -82,7 +82,7 @@ class KernelRun {
   bool coupled_;
   std::int64_t younger_stall_;              ///< parts of a step, for each older CTA
   std::vector<std::int64_t> clock_stalls_;  ///< parts of a step, by SM; empty where all are as fast
-  std::int64_t clocks_apart_until_ = std::numeric_limits<std::int64_t>::max();  ///< so many CTAs have started
+  std::int64_t clocks_apart_until_ = std::numeric_limits<std::int64_t>::max();  ///< until so many CTAs have started
   L2Cache& cache_;
   ScheduleListener* listener_;
   std::int64_t now_;  ///< step of the simulation, counted for a listener only

@@ -16,11 +16,11 @@ L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm) {
 }
 
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm, const std::vector<KernelWalk>& kernels,
-                   const AttentionShape& shape) {
+                   const AttentionShape& shape, CtaOrder order) {
   L2Config config = l2_config(gpu, effective_capacity, warm);
   const auto shares = [](const KernelWalk& k) { return k.shares_streams; };
   const auto outgrows = [&](const KernelWalk& k) {
-    return shares(k) && kv_in_flight(k, shape, config) > effective_capacity;
+    return shares(k) && kv_in_flight(k, shape, config, order) > effective_capacity;
   };
   const auto without = [&](Status status, std::string reason) {
     config.sm_clocks.clear();
@@ -148,11 +148,14 @@ std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Co
   return static_cast<std::int64_t>(std::min(cost * (config.warm ? 2 : 1) * (config.halves ? kCostOfHalves : 1), 1e18));
 }
 
-Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config) {
+Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config, CtaOrder order) {
   const std::int64_t units = std::min(resident_units(kernel, config), kernel.num_ctas);
   const std::int64_t heads = kernel.num_ctas / kernel.tiles_per_head;
   // A run of `units` CTAs in grid order begins anywhere in a head.
-  const std::int64_t heads_in_flight = std::min(heads, units < 2 ? 1 : (units - 2) / kernel.tiles_per_head + 2);
+  const bool side_by_side = order == CtaOrder::longest_first_interleaved;
+  const std::int64_t heads_in_flight = std::min(heads, side_by_side ? units
+                                                       : units < 2  ? 1
+                                                                    : (units - 2) / kernel.tiles_per_head + 2);
   const std::int64_t heads_per_kv = std::max<std::int64_t>(1, heads / (shape.batch * shape.num_kv_heads));
   const std::int64_t kv_heads = std::min(
       shape.batch * shape.num_kv_heads, heads_per_kv == 1 ? heads_in_flight : (heads_in_flight - 2) / heads_per_kv + 2);

@@ -42,7 +42,7 @@ struct L2Config {
   std::int64_t registers_per_sm = 0;  ///< bytes
   bool halves = false;                ///< two of `capacity` each: L2Build
   bool hashed = false;                ///< L2Build
-  std::vector<double> sm_clocks{};    ///< Hz, of each SM; empty: all alike
+  std::vector<double> sm_clocks{};    ///< of each SM, in any unit; empty: all alike
   double clocks_apart = 1;            ///< share of a kernel's CTAs after which its SMs run at one clock
   Status why_no_clocks = Status::ok;  ///< skipped: to save time; unsupported: they are not known or change nothing
   std::string no_clocks{};            ///< the same as a clause; empty where nobody asked
@@ -53,7 +53,7 @@ L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm);
 /// other's tiles, which is where all that they stream is more than L2 holds, and where there is time to simulate it:
 /// heads then no longer repeat each other.
 L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm, const std::vector<KernelWalk>& kernels,
-                   const AttentionShape& shape);
+                   const AttentionShape& shape, CtaOrder order);
 
 /// CTAs of `kernel` that run at one time on the whole GPU, in units of its clusters: as many an SM as SMEM, registers
 /// and 8 CTAs of 256 threads allow.
@@ -88,7 +88,7 @@ std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Co
 inline constexpr std::int64_t kMaxCostSimulated = 15'000'000'000;
 
 /// K and V of all heads whose CTAs are resident at one time, at most.
-Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config);
+Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config, CtaOrder order);
 
 /// The central value, Pace::coupled, and the totals of all paces that were simulated.
 struct L2Estimate {
