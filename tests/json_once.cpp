@@ -1,0 +1,3 @@
+#include "json_once.hpp"
+
+template class nlohmann::basic_json<>;
