@@ -130,12 +130,12 @@ MeasureRequest request_of(const RunResult& r) {
 CtaOrder causal_order(std::string_view algorithm, const AttentionShape& s, const TilePlan& plan, std::int64_t num_sms) {
   // By times on an H200 (reports/h200/order_times.jsonl).
   const bool two_an_sm = algorithm == "flash_v2";
-  const double kOnce = 0.95, kManyTimes = two_an_sm ? 12 : 7.5;
+  const double once = 0.95, many_times = two_an_sm ? 12 : 7.5;
   const double places = static_cast<double>(num_sms) * (two_an_sm ? 2 : 1);
   const double heads = static_cast<double>(s.batch) * static_cast<double>(s.num_heads);
   const double tiles = std::ceil(static_cast<double>(s.seqlen_q) / static_cast<double>(plan.block_q));
   const bool by_head =
-      tiles >= kOnce * places || heads * tiles >= kManyTimes * places || 2 * heads > static_cast<double>(num_sms);
+      tiles >= once * places || heads * tiles >= many_times * places || 2 * heads > static_cast<double>(num_sms);
   return by_head ? CtaOrder::longest_first : CtaOrder::longest_first_interleaved;
 }
 
