@@ -4,11 +4,12 @@
 // On chip: Nk*e
 // Costs:   5*B*H*Nq*Nk
 //
-// Rows up to 1024 elements of 16 bits (512 of 32) lie in the registers of a warp. Longer ones lie in SMEM, while 227
-// KiB hold them (about 113k keys of 16 bits): there maximum and sum are found in one sweep (Milakov and Gimelshein,
-// arXiv 1805.02867), and each thread calls for its part of the next row as soon as it is done with its part of this
-// one. Beyond that the same two sweeps read the row from HBM twice. Hidden keys weigh nothing, by assignment; a row
-// without visible keys is all zeros. Costs counts scale, subtraction, exponential, sum and division.
+// Rows up to 1024 elements of 16 bits (512 of 32) lie in the registers of a warp. Longer ones lie in SMEM, and what 227
+// KiB do not hold of them in the registers of the CTA (together about 148k keys of 16 bits): there maximum and sum are
+// found in one sweep (Milakov and Gimelshein, arXiv 1805.02867), and each thread calls for its part of the next row as
+// soon as it is done with its part of this one. Beyond that the same two sweeps read the row from HBM twice. Hidden keys
+// weigh nothing, by assignment; a row without visible keys is all zeros. Costs counts scale, subtraction, exponential,
+// sum and division.
 #include <algorithm>
 #include <type_traits>
 
@@ -74,8 +75,9 @@ __global__ void __launch_bounds__(kRowThreads) softmax_in_registers(const __grid
 
 constexpr int kParts = 4;  // of a row: the first is worked on while the others are under way
 
-/// Each thread keeps to its own chunks of SMEM, so nothing but the row's maximum and sum needs a barrier.
-template <class T, int kThreads, bool kCounted>
+/// Each thread keeps to its own chunks of SMEM, so nothing but the row's maximum and sum needs a barrier. `kTail` more
+/// chunks of a thread, the last of the row, stay in its registers.
+template <class T, int kThreads, int kTail, bool kCounted>
 __global__ void __launch_bounds__(kThreads) softmax_in_smem(const __grid_constant__ AttentionArgs a) {
   constexpr int kN = kChunkElements<T>;
   extern __shared__ __align__(128) unsigned char smem_bytes[];
@@ -83,17 +85,26 @@ __global__ void __launch_bounds__(kThreads) softmax_in_smem(const __grid_constan
   ByteCounter<kCounted> counter;
   const std::int64_t rows = rows_of(a);
   const float to_log2 = a.to_log2;
-  const int chunks = static_cast<int>(ceil_div(a.seqlen_kv, kN));
-  const int part = static_cast<int>(ceil_div(ceil_div(chunks, kThreads), kParts)) * kThreads;  // chunks of a part
+  const int chunks = static_cast<int>(ceil_div(a.seqlen_kv, kN)), in_smem = chunks - kTail * kThreads;
+  const int part = static_cast<int>(ceil_div(ceil_div(in_smem, kThreads), kParts)) * kThreads;  // chunks of a part
   uint4* const held = reinterpret_cast<uint4*>(smem_bytes);
+  uint4 tail[kTail > 0 ? kTail : 1];
   const auto each_chunk = [&](int of, auto&& work) {
-    const int end = min(chunks, (of + 1) * part);
+    const int end = min(in_smem, (of + 1) * part);
     for (int n = of * part + static_cast<int>(threadIdx.x); n < end; n += kThreads) work(n);
+  };
+  const auto each_of_tail = [&](auto&& work) {
+#pragma unroll
+    for (int i = 0; i < kTail; ++i) work(in_smem + static_cast<int>(threadIdx.x) + i * kThreads, tail[i]);
   };
   const auto call_for = [&](const Row<T>& row, int n) {  // HBM read: 16 bytes of S
     const int bytes = valid_in(row, n) * static_cast<int>(sizeof(T));
     copy_async_16(smem_address(held + n), row.s + n * kN, bytes);
     counter.read(Tensor::S, bytes);
+  };
+  const auto load_of_tail = [&](const Row<T>& row, int n, uint4& chunk) {  // HBM read: 16 bytes of S
+    chunk = load_chunk(row.s + n * kN, valid_in(row, n));
+    counter.read(Tensor::S, valid_in(row, n) * static_cast<int>(sizeof(T)));
   };
 
   std::int64_t index = blockIdx.x;
@@ -104,19 +115,20 @@ __global__ void __launch_bounds__(kThreads) softmax_in_smem(const __grid_constan
     each_chunk(of, [&](int n) { call_for(row, n); });
     commit_copies();
   }
+  each_of_tail([&](int n, uint4& chunk) { load_of_tail(row, n, chunk); });
   for (int parity = 0; index < rows; parity ^= 1) {
     MaxSum state;
-    const auto sweep = [&](int of) {
-      each_chunk(of, [&](int n) {
-        float x[kN];
-        visible_scores(x, held[n], row, n);
-        update(state, x, to_log2);
-      });
+    const auto take_in = [&](int n, const uint4& chunk) {
+      float x[kN];
+      visible_scores(x, chunk, row, n);
+      update(state, x, to_log2);
     };
+    const auto sweep = [&](int of) { each_chunk(of, [&](int n) { take_in(n, held[n]); }); };
     wait_copies<3>(), sweep(0);
     wait_copies<2>(), sweep(1);
     wait_copies<1>(), sweep(2);
     wait_copies<0>(), sweep(3);
+    each_of_tail(take_in);
     state = cta_merge(state, partial[parity], to_log2);
 
     const float shift = shift_of(state, to_log2);
@@ -134,12 +146,19 @@ __global__ void __launch_bounds__(kThreads) softmax_in_smem(const __grid_constan
       });
       commit_copies();
     }
+    each_of_tail([&](int n, uint4& chunk) {
+      float x[kN];
+      visible_scores(x, chunk, row, n);
+      if (index < rows) load_of_tail(next, n, chunk);
+      normalise(x, shift, hidden, to_log2);
+      write_chunk(row, n, x, counter);  // HBM write: 16 bytes of P
+    });
     row = next;
   }
   counter.flush(a.byte_counters);
 }
 
-// ---- rows beyond SMEM ----------------------------------------------------------------------------------------------
+// ---- rows beyond the chip -----------------------------------------------------------------------------------------
 
 template <class T, bool kCounted>
 __global__ void __launch_bounds__(kLongThreads) softmax_read_twice(const __grid_constant__ AttentionArgs a) {
@@ -187,6 +206,7 @@ __global__ void __launch_bounds__(kLongThreads) softmax_read_twice(const __grid_
 // ---- launches ------------------------------------------------------------------------------------------------------
 
 constexpr int kStaticSmem = 2 * kMaxWarps * static_cast<int>(sizeof(MaxSum));
+constexpr int kTailChunks = kRowChunks * kLongThreads;  // that registers of a CTA hold where SMEM is full
 
 int device_attribute(cudaDeviceAttr attribute, int otherwise) {
   int device = 0, value = 0;
@@ -194,6 +214,11 @@ int device_attribute(cudaDeviceAttr attribute, int otherwise) {
     return value;
   cudaGetLastError();  // no device is no failed launch
   return otherwise;
+}
+
+std::int64_t smem_chunks() {
+  constexpr int kHopperSmem = 227 * 1024;
+  return (device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, kHopperSmem) - kStaticSmem) / 16;
 }
 
 /// As many CTAs as run at once, or one a row; each takes rows in turn.
@@ -213,7 +238,6 @@ void launch_of(const Call& call) {
   const AttentionArgs& a = call.args;
   const std::int64_t rows = std::int64_t{a.batch} * a.num_heads * a.seqlen_q,
                      chunks = ceil_div(a.seqlen_kv, kChunkElements<T>);
-  const std::int64_t row_bytes = chunks * 16;
   if (call.plan.softmax_reads > 1) {
     launch_persistent(softmax_read_twice<T, kCounted>, call, rows, kLongThreads, 0);
   } else if (chunks <= kWarpSize * kRowChunks) {
@@ -222,17 +246,20 @@ void launch_of(const Call& call) {
   } else {
     // Threads enough to keep up with HBM, and few enough that each has several chunks of the next row under way.
     const auto in_smem = [&](auto threads) {
-      launch_persistent(softmax_in_smem<T, decltype(threads)::value, kCounted>, call, rows, threads,
-                        static_cast<std::size_t>(row_bytes));
+      launch_persistent(softmax_in_smem<T, decltype(threads)::value, 0, kCounted>, call, rows, threads,
+                        static_cast<std::size_t>(16 * chunks));
     };
     if (chunks <= 512) {
       in_smem(std::integral_constant<int, 64>{});
     } else if (chunks <= 1024) {
       in_smem(std::integral_constant<int, 128>{});
-    } else if (row_bytes <= 72 * 1024) {  // three rows and more an SM
+    } else if (16 * chunks <= 72 * 1024) {  // three rows and more an SM
       in_smem(std::integral_constant<int, 256>{});
-    } else {
+    } else if (chunks <= smem_chunks()) {
       in_smem(std::integral_constant<int, kLongThreads>{});
+    } else {
+      launch_persistent(softmax_in_smem<T, kLongThreads, kRowChunks, kCounted>, call, rows, kLongThreads,
+                        static_cast<std::size_t>(16 * (chunks - kTailChunks)));
     }
   }
   check_launch("naive softmax");
@@ -250,9 +277,7 @@ void launch_naive_softmax(const Call& call) {
 }
 
 std::int64_t naive_softmax_reads(const AttentionShape& s) {
-  constexpr int kHopperSmem = 227 * 1024;
-  const std::int64_t room = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, kHopperSmem) - kStaticSmem;
-  return ceil_div(s.seqlen_kv * s.element_bytes(), 16) * 16 <= room ? 1 : 2;
+  return ceil_div(s.seqlen_kv * s.element_bytes(), 16) <= smem_chunks() + kTailChunks ? 1 : 2;
 }
 
 }  // namespace hbmscope::kernels
