@@ -8,14 +8,22 @@
 
 namespace {
 using namespace hbmscope;
+
+/// All pipelines and then, in a build for the tile search, its candidates.
+const kernels::Pipeline* nth(std::size_t n) {
+  const auto shipped = kernels::pipelines(), candidates = kernels::candidates();
+  if (n < shipped.size()) return shipped[n];
+  return n - shipped.size() < candidates.size() ? candidates[n - shipped.size()] : nullptr;
 }
+
+}  // namespace
 
 extern "C" {
 
 /// Name of the nth pipeline, or null beyond the last.
 const char* hbmscope_pipeline(int n) {
-  const auto all = kernels::pipelines();
-  return n >= 0 && static_cast<std::size_t>(n) < all.size() ? all[static_cast<std::size_t>(n)]->name.data() : nullptr;
+  const kernels::Pipeline* pipeline = n >= 0 ? nth(static_cast<std::size_t>(n)) : nullptr;
+  return pipeline != nullptr ? pipeline->name.data() : nullptr;
 }
 
 /// Starts the nth pipeline on bf16 [batch, heads, seqlen, head_dim] tensors; causal starts the longest tiles first.
@@ -29,7 +37,7 @@ int hbmscope_start(int n, int batch, int heads, int seqlen, int head_dim, int ca
   shape.seqlen_q = shape.seqlen_kv = seqlen;
   shape.head_dim = shape.head_dim_v = head_dim;
   if (causal != 0) shape.mask = Mask::causal();
-  const kernels::Pipeline& pipeline = *kernels::pipelines()[static_cast<std::size_t>(n)];
+  const kernels::Pipeline& pipeline = *nth(static_cast<std::size_t>(n));
   if (!pipeline.unsupported(shape).empty()) return 1;
   TilePlan plan;
   if (causal != 0) plan.order = CtaOrder::longest_first;

@@ -1,13 +1,14 @@
 """Times attention kernels against each other on this GPU: one JSON line an implementation and shape, as
 reports/README.md says.
 
-usage: python3 peers.py [--bridge libhbmscope_bridge.so] [--shapes SHAPES.txt] [--implementations NAMES] > peers.jsonl
+usage: python3 peers.py [--bridge libhbmscope_bridge.so] [--shapes SHAPES.txt] [--implementations NAMES] [--in-a-row N]
 
 PyTorch's backends (fa2, cudnn, torch_naive) and, with --bridge, hbmscope's own kernels run in one process on the same
 random normal bf16 tensors. SHAPES.txt has lines "batch heads seqlen head_dim causal". Implementations take turns for
 several rounds, so that none meets a cooler GPU: a round is a pause, three runs to warm up and nine timed by CUDA events,
-a buffer of four times the L2 written before each. median_s is the median of all timed runs; a kernel whose output is not
-what cuDNN's is, within bf16, is not timed.
+a buffer of four times the L2 written before each. With --in-a-row it is N runs and then N more, timed together and with
+nothing between them: long enough for the power limit to set the clock. median_s is the median of all timed runs; a kernel
+whose output is not what cuDNN's is, within bf16, is not timed.
 """
 import argparse, ctypes, json, statistics, sys, time
 
@@ -31,7 +32,7 @@ def shapes(path):
 
 
 def pipelines(path):
-    """hbmscope's kernels by name: functions that start one."""
+    """hbmscope's kernels by name, and what its tile search compares: functions that start one."""
     if not path:
         return {}
     library = ctypes.CDLL(path)
@@ -68,11 +69,22 @@ def timed(work, scratch):
     return samples
 
 
+def timed_in_a_row(work, launches):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for event in (begin, end):
+        for _ in range(launches):
+            work()
+        event.record()
+    torch.cuda.synchronize()
+    return [begin.elapsed_time(end) / 1e3 / launches]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--shapes")
     parser.add_argument("--bridge")
     parser.add_argument("--implementations", default="fa2,cudnn")
+    parser.add_argument("--in-a-row", type=int, default=1)
     options = parser.parse_args()
     own = pipelines(options.bridge)
     torch.manual_seed(1)
@@ -109,14 +121,14 @@ def main():
         for _ in range(ROUNDS):
             for name, run in work.items():
                 time.sleep(PAUSE_S)
-                samples[name] += timed(run, scratch)
+                samples[name] += timed_in_a_row(run, options.in_a_row) if options.in_a_row > 1 else timed(run, scratch)
         for name, seconds in samples.items():
             median = statistics.median(seconds)
             print(json.dumps({
                 "implementation": name,
                 "shape": {"batch": batch, "num_heads": heads, "num_kv_heads": heads, "seqlen_q": n, "seqlen_kv": n,
                           "head_dim": d, "head_dim_v": d, "dtype": "bf16", "mask": {"kind": "causal" if causal else "none"}},
-                "pass": "forward", "median_s": median, "samples_s": seconds, "tflops": flop / median / 1e12,
+                "pass": "forward", "in_a_row": options.in_a_row, "median_s": median, "samples_s": seconds, "tflops": flop / median / 1e12,
                 "meta": meta}), flush=True)
 
 

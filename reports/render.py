@@ -254,7 +254,7 @@ def tiles_page(folder):
            f"`tiles.json`: `{' '.join(meta['argv'])}`, in a build with `HBMSCOPE_TILE_SEARCH`. Each kernel was held against fp64, then all took "
            "turns. TFLOP/s at the median, halved under the causal mask; the fastest of each column in bold. A name gives rows x keys of the "
            "tile, and what is chosen: q, Q in registers; overlap, exponentials before the wait for P V; turns, at the tensor cores; grid, a "
-           "CTA for each query tile and not CTAs that stay; cluster, two CTAs that share K and V by multicast (without a mask only); s3, "
+           "CTA for each query tile and not CTAs that stay; cluster, two CTAs that share K and V by multicast; s3, "
            "three stages.", ""]
     for d in sorted({s["shape"]["head_dim"] for s in searches}):
         of_d = [s for s in searches if s["shape"]["head_dim"] == d]
