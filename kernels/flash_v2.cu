@@ -130,7 +130,7 @@ TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
     using Tile = decltype(tile);
     take_block("flash_v2", "--block-q", p.block_q, Tile::kBlockQ);
     take_block("flash_v2", "--block-kv", p.block_kv, Tile::kBlockKv);
-    if (p.cluster > 1) take_block("flash_v2", "--cluster", p.cluster, 1);
+    take_block("flash_v2", "--cluster", p.cluster, 1);
     p.stages = Tile::kStages;
   });
   return p;

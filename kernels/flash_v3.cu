@@ -1,13 +1,14 @@
 // Idea:    flash_v3e with CTAs that stay and draw query tiles: the first copies of the next run while one is finished
-// Reads:   Q = B*H*Nq*d*e; K = B*H*ceil(Nq/Br)*Nk*d*e; V = B*H*ceil(Nq/Br)*Nk*dv*e
+// Reads:   Q = B*H*Nq*d*e; K = B*H*ceil(Nq/(C*Br))*Nk*d*e; V = B*H*ceil(Nq/(C*Br))*Nk*dv*e
 // Writes:  O = B*H*Nq*dv*e; LSE = B*H*Nq*4
 // On chip: (Br*D + 4*Bc*D)*e
-// Costs:   2*B*H*ceil(Nq/Br)*Br*ceil(Nk/Bc)*Bc*(D+D)
+// Costs:   2*B*H*ceil(Nq/(C*Br))*C*Br*ceil(Nk/Bc)*Bc*(D+D)
 //
 // Top rung of the Hopper kernel, after FlashAttention-3 (arXiv 2407.08608). A warpgroup of its own, with few registers,
-// starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. D is head_dim rounded up
-// to a compiled width: the copy engine fills with zeros what lies beyond the tensor, and the products run over them.
-// Tiles that the mask hides whole are neither read nor computed. Needs a GPU of compute capability 9.0.
+// starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. C of them (two where heads
+// are long and wide, else one) are a cluster: each copies its part of a tile of keys into the SMEM of all. D is head_dim
+// rounded up to a compiled width: the copy engine fills with zeros what lies beyond the tensor, and the products run over
+// them. Tiles that the mask hides whole are neither read nor computed. Needs a GPU of compute capability 9.0.
 #include <algorithm>
 #include <atomic>
 
@@ -18,25 +19,32 @@ namespace hbmscope::kernels {
 namespace {
 
 /// The query tiles of a launch, in the order of the grid. A CTA begins with that of its own number and then draws the
-/// next that nobody has: some take longer than others.
+/// next that nobody has: some take longer than others, and some SMs have a slower clock. Of a cluster the first CTA draws
+/// for all.
 struct QueryTiles {
   unsigned count;
-  unsigned* drawn;  ///< beyond the first of each CTA; 0 at the start of a launch, and again at its end
-  /// Takes a while, which `next` waits for.
-  template <class Tile>
-  __device__ unsigned draw() const {
-    return Tile::kStays && Tile::kCluster == 1 ? atomicAdd(drawn, 1) : 0;
-  }
-  template <class Tile>
-  __device__ unsigned next(unsigned place, unsigned draw) const {
-    if constexpr (!Tile::kStays) return count;
-    if constexpr (Tile::kCluster > 1) return place + gridDim.x;  // neighbours stay together
-    if (draw == count - 1) *drawn = 0;                           // each CTA draws in vain once: there are `count` draws
-    return draw + gridDim.x;
-  }
+  unsigned* drawn;  ///< beyond the first of each cluster; 0 at the start of a launch, and again at its end
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+/// After the CTA's nth query tile. Takes a while, which next_tile waits for.
+template <class Tile>
+__device__ unsigned draw_tile(QueryTiles tiles, const Smem<Tile>& smem, unsigned n) {
+  if constexpr (!Tile::kStays) return 0;
+  if (Tile::kCluster > 1 && cluster_rank() > 0) return 0;
+  const unsigned draw = atomicAdd(tiles.drawn, 1);
+  if constexpr (Tile::kCluster > 1) smem.send_draw(n, draw);
+  return draw;
+}
+template <class Tile>
+__device__ unsigned next_tile(QueryTiles tiles, const Smem<Tile>& smem, unsigned n, unsigned draw) {
+  if constexpr (!Tile::kStays) return tiles.count;
+  if constexpr (Tile::kCluster > 1) draw = smem.receive_draw(n);
+  // Each cluster draws in vain once: there are as many draws as query tiles of clusters.
+  if (draw == tiles.count / Tile::kCluster - 1) *tiles.drawn = 0;
+  return draw * Tile::kCluster + gridDim.x + blockIdx.x % Tile::kCluster;
+}
 
 /// To each warpgroup its rows of the nth query tile, or word that there is nothing to copy.
 template <class Tile, class Counter>
@@ -78,14 +86,14 @@ __device__ void copy_tiles(const AttentionArgs& a, const InputMaps& maps, QueryT
       }
       if (n == 0) copy_queries(a, maps, smem, work, q_count, counter);  // room for them comes after room for keys
       // Not before the last copy of keys has begun: who draws early keeps a tile from who is idle.
-      if (n + 1 == max(1, kv_tiles)) draw = tiles.draw<Tile>();
+      if (n + 1 == max(1, kv_tiles)) draw = draw_tile(tiles, smem, q_count);
       if (n > 0) {
         smem.wait_v_free(at - 1);
         copy_v(a, maps, smem, work, n - 1, at - 1, counter);
       }
     }
     kv_count += kv_tiles;
-    place = tiles.next<Tile>(place, draw);
+    place = next_tile(tiles, smem, q_count, draw);
   }
   counter.flush(a.byte_counters);
 }
@@ -238,7 +246,7 @@ namespace hbmscope::kernels {
 namespace {
 
 void launch(const Call& call) {
-  with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, call.plan.block_q, call.plan.block_kv, [&](auto tile) {
+  with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, call.plan, [&](auto tile) {
     using Tile = decltype(tile);
     call.dtype == Dtype::bf16 ? launch_tile<BFloat16, Tile>(call) : launch_tile<Half, Tile>(call);
   });
@@ -256,8 +264,8 @@ TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
   const QueryTile fastest = flash_v3_tile(s);
   if (p.block_q == 0) p.block_q = fastest.block_q;
   if (p.block_kv == 0) p.block_kv = fastest.block_kv;
-  with_flash_v3_tile(s.head_dim, s.head_dim_v, p.block_q, p.block_kv,
-                     [&](auto tile) { take_tile<decltype(tile)>("flash_v3", p); });
+  p.cluster = flash_v3_cluster(s, p);
+  with_flash_v3_tile(s.head_dim, s.head_dim_v, p, [&](auto tile) { take_tile<decltype(tile)>("flash_v3", p); });
   return p;
 }
 

@@ -1,5 +1,4 @@
 #pragma once
-#include "core/error.hpp"
 #include "kernels/flash_v3.cuh"
 
 /// The host's side of a choice that the tile search times: kernels/flash_v3.cu compiled for HBMSCOPE_CANDIDATE_TILE and
@@ -14,17 +13,10 @@ std::string unsupported(const AttentionShape& s) {
   if (width > Candidate::kHeadDim || (Candidate::kHeadDim > 64 && width <= Candidate::kHeadDim / 2)) {
     return "it is compiled for another head_dim";
   }
-  if (Candidate::kCluster > 1 && (s.mask.window_left || s.mask.window_right)) {
-    return "CTAs of a cluster share their keys, so it takes no mask";
-  }
   return unsupported_by_rung(s);
 }
 TilePlan plan(const AttentionShape&, const TilePlan& wanted) {
   TilePlan p = wanted;
-  if (Candidate::kCluster > 1 && p.order == CtaOrder::longest_first_interleaved) {
-    throw Error(ErrorKind::usage, "--order longest-first-interleaved: neighbours in it are of different heads, and no cluster",
-                "take another order, or --cluster 1");
-  }
   take_tile<Candidate>(HBMSCOPE_CANDIDATE_NAME, p);
   return p;
 }

@@ -38,8 +38,7 @@ template <class Tile>
 void take_tile(std::string_view pipeline, TilePlan& plan) {
   take_block(pipeline, "--block-q", plan.block_q, Tile::kBlockQ);
   take_block(pipeline, "--block-kv", plan.block_kv, Tile::kBlockKv);
-  if (plan.cluster > 1) take_block(pipeline, "--cluster", plan.cluster, Tile::kCluster);
-  plan.cluster = Tile::kCluster;
+  take_block(pipeline, "--cluster", plan.cluster, Tile::kCluster);
   plan.stages = Tile::kStages;
 }
 
@@ -54,11 +53,11 @@ struct Work;
 
 /// What lies where in SMEM. Tiles are panels of 64 columns; each warpgroup's 64 rows of Q are a tile of their own. Each
 /// tile has two barriers: full, when it has come, and free, when all that read it are done: of Q each thread says so, of K
-/// and V each warp.
+/// and V each warp. So has the word in which CTAs of a cluster are told what was drawn for them.
 template <class Tile>
 struct Smem {
   std::uint32_t q, k, v, barriers;
-  static constexpr unsigned kBarriers = 2 * Tile::kWarpgroups + 4 * Tile::kStages;
+  static constexpr unsigned kBarriers = 2 * Tile::kWarpgroups + 4 * Tile::kStages + 2;
   __device__ explicit Smem(const void* bytes) {
     q = (smem_address(bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
     k = q + Tile::kTileQ;
@@ -87,9 +86,26 @@ struct Smem {
   /// What the CTA's nth query tile is, written by the thread that copies, which may then be two tiles ahead of who still
   /// stores rows: so there are three places.
   __device__ Work<Tile>& work(unsigned n) const {
-    static_assert(8 * kBarriers + 3 * sizeof(Work<Tile>) <= Tile::kBarrierBytes);
+    static_assert(8 * kBarriers + 3 * sizeof(Work<Tile>) + 4 <= Tile::kBarrierBytes);
     const std::uint32_t at = barriers + 8 * kBarriers + n % 3 * static_cast<std::uint32_t>(sizeof(Work<Tile>));
     return *static_cast<Work<Tile>*>(__cvta_shared_to_generic(at));
+  }
+  __device__ std::uint32_t draw() const {
+    return barriers + 8 * kBarriers + 3 * static_cast<std::uint32_t>(sizeof(Work<Tile>));
+  }
+  __device__ std::uint32_t draw_full() const { return barriers + 8 * (kBarriers - 2); }
+  __device__ std::uint32_t draw_free() const { return barriers + 8 * (kBarriers - 1); }  ///< of the first CTA, for all
+  /// Tells the cluster what was drawn after its nth query tiles.
+  __device__ void send_draw(unsigned n, unsigned draw_of_all) const {
+    wait_barrier(draw_free(), n % 2 ^ 1);
+    for (unsigned to = 0; to < Tile::kCluster; ++to) send(draw(), to, draw_of_all, draw_full());
+  }
+  __device__ unsigned receive_draw(unsigned n) const {
+    arrive_expecting(draw_full(), 4);
+    wait_barrier(draw_full(), n % 2);
+    const unsigned received = *static_cast<volatile unsigned*>(__cvta_shared_to_generic(draw()));
+    arrive_at(draw_free(), 0);
+    return received;
   }
 
   __device__ void init_barriers() const {
@@ -103,6 +119,8 @@ struct Smem {
       init_barrier(k_free(n), 4 * Tile::kWarpgroups * Tile::kCluster);
       init_barrier(v_free(n), 4 * Tile::kWarpgroups * Tile::kCluster);
     }
+    init_barrier(draw_full(), 1);
+    init_barrier(draw_free(), Tile::kCluster);
     fence_barriers();
   }
 };
@@ -121,7 +139,7 @@ __device__ inline void release_keys(std::uint32_t free) {
   }
 }
 
-/// A query tile, and the tiles of keys that it sees.
+/// A query tile, and the tiles of keys that it, or another of its cluster, sees.
 template <class Tile>
 struct Work {
   /// In place of a query tile where none is left.
@@ -129,10 +147,12 @@ struct Work {
   int head, kv_head, batch, q_first, kv_first, kv_tiles;
   KeyRange keys;
   __device__ Work(const AttentionArgs& a, unsigned place) {
-    const Place at = place_of(a, static_cast<int>(query_tiles_of_head<Tile>(a)), place);
+    constexpr int kRows = Tile::kCluster * Tile::kBlockQ;
+    const Place at =
+        place_of(a, static_cast<int>(query_tiles_of_head<Tile>(a)) / Tile::kCluster, place / Tile::kCluster);
     head = at.head, kv_head = at.head / (a.num_heads / a.num_kv_heads), batch = at.batch;
-    q_first = at.tile * Tile::kBlockQ;
-    keys = visible_keys(a, q_first, min(q_first + Tile::kBlockQ, a.seqlen_q) - 1);
+    q_first = at.tile * kRows + static_cast<int>(place % Tile::kCluster) * Tile::kBlockQ;
+    keys = visible_keys(a, at.tile * kRows, min((at.tile + 1) * kRows, a.seqlen_q) - 1);
     kv_first = keys.first / Tile::kBlockKv * Tile::kBlockKv;
     kv_tiles = keys.empty() ? 0 : keys.last / Tile::kBlockKv - keys.first / Tile::kBlockKv + 1;
   }

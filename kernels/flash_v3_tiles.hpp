@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/tile_plan.hpp"
+
 /// The tiles and schedules that flash_v3 is compiled for, by head_dim.
 namespace hbmscope::kernels {
 
@@ -60,6 +62,7 @@ using FlashV3Tile64Short = FlashV3Tile<64, FlashV3Choice{.warpgroups = 2, .block
 using FlashV3Tile128 = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true, .in_turn = InTurn::first_scores}>;
 using FlashV3Tile128Long = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 176, .in_turn = InTurn::first_scores}>;
 using FlashV3Tile256 = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80}>;
+using FlashV3Tile256Long = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80, .cluster = 2}>;
 
 /// Calls f with the tile of a head_dim.
 template <class F>
@@ -69,13 +72,13 @@ void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, F&& f) {
   if (width <= 128) return f(FlashV3Tile128{});
   return f(FlashV3Tile256{});
 }
-/// Where a head_dim has two tiles, with that of so many query rows and keys, or else the one above.
+/// Where a head_dim has two tiles, with that of the plan's query rows, keys and cluster, or else the one above.
 template <class F>
-void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, std::int64_t block_q, std::int64_t block_kv,
-                        F&& f) {
+void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, const TilePlan& plan, F&& f) {
   const std::int64_t width = std::max(head_dim, head_dim_v);
-  if (width <= 64 && block_q == FlashV3Tile64Short::kBlockQ) return f(FlashV3Tile64Short{});
-  if (width > 64 && width <= 128 && block_kv == FlashV3Tile128Long::kBlockKv) return f(FlashV3Tile128Long{});
+  if (width <= 64 && plan.block_q == FlashV3Tile64Short::kBlockQ) return f(FlashV3Tile64Short{});
+  if (width > 64 && width <= 128 && plan.block_kv == FlashV3Tile128Long::kBlockKv) return f(FlashV3Tile128Long{});
+  if (width > 128 && plan.cluster == FlashV3Tile256Long::kCluster) return f(FlashV3Tile256Long{});
   with_flash_v3_tile(head_dim, head_dim_v, f);
 }
 

@@ -299,6 +299,16 @@ __device__ inline void arrive_at(std::uint32_t barrier, unsigned rank) {
       : "memory");
 }
 
+/// Writes to the place that CTA `rank` of the cluster has at this address, and its barrier, told to expect 4 bytes, learns
+/// of it. [st.async]
+__device__ inline void send(std::uint32_t to, unsigned rank, unsigned value, std::uint32_t barrier) {
+  asm volatile(
+      "{ .reg .b32 there, then; mapa.shared::cluster.u32 there, %0, %1; mapa.shared::cluster.u32 then, %3, %1; "
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [there], %2, [then]; }" ::"r"(to),
+      "r"(rank), "r"(value), "r"(barrier)
+      : "memory");
+}
+
 // ---- warps with roles
 // ------------------------------------------------------------------------------------------------
 

@@ -79,11 +79,12 @@ Case flash_v2_case(AttentionShape shape, FlashV1Variant, const std::string& sour
 
 Case flash_v3_case(AttentionShape shape, FlashV1Variant, const std::string&) {
   Case c{shape, {}, {}, {}};
-  const bool other = shape.seqlen_q % 2 != 0;  // tile, where there are two
-  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, other ? 128 : 0, other ? 176 : 0, [&](auto tile) {
+  TilePlan wanted;
+  if (shape.seqlen_q % 2 != 0) wanted.block_q = 128, wanted.block_kv = 176, wanted.cluster = 2;  // where there are two
+  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, wanted, [&](auto tile) {
     using Tile = decltype(tile);
-    c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv;
-    c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}};
+    c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv, c.plan.cluster = Tile::kCluster;
+    c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}, {"C", Tile::kCluster}};
     c.smem_bytes = static_cast<std::int64_t>(Tile::kTileBytes);
   });
   return c;

@@ -103,7 +103,7 @@ TEST_CASE("flash is flash_v3 on Hopper in 16 bits, and flash_v2 elsewhere") {
 
 TEST_CASE(
     "the tile of flash_v3 depends on head_dim, at 64 on how much of it a causal mask hides, at 128 on how many keys "
-    "there are") {
+    "there are, and so at 256 its cluster") {
   const auto tile = [](std::int64_t head_dim, std::int64_t seqlen, bool causal) {
     AttentionShape s;
     s.head_dim = s.head_dim_v = head_dim;
@@ -121,4 +121,25 @@ TEST_CASE(
   CHECK(tile(128, 4096, false) == std::pair<std::int64_t, std::int64_t>{128, 128});
   CHECK(tile(128, 8192, true) == std::pair<std::int64_t, std::int64_t>{128, 176});
   CHECK(tile(256, 8192, false) == std::pair<std::int64_t, std::int64_t>{128, 80});
+
+  AttentionShape s;
+  s.head_dim = s.head_dim_v = 256;
+  s.seqlen_q = s.seqlen_kv = 8192;
+  const auto cluster = [&](const TilePlan& wanted = {}) {
+    return choose_plan(algorithm("flash_v3"), s, wanted, Bytes(232448)).cluster;
+  };
+  CHECK(cluster() == 2);
+  TilePlan wanted;
+  wanted.cluster = 1;  // asked for, so it stays
+  CHECK(cluster(wanted) == 1);
+  wanted.cluster = 0, wanted.block_q = 64, wanted.block_kv = 64;  // another tile than that of choice
+  CHECK(cluster(wanted) == 1);
+  CHECK(choose_plan(algorithm("flash_v2"), s, {}, Bytes(232448)).cluster == 1);
+  s.mask = Mask::causal();
+  CHECK(cluster() == 1);
+  s.mask = Mask::none();
+  s.seqlen_q = 8191;
+  CHECK(cluster() == 1);
+  s.seqlen_q = 16384, s.head_dim = s.head_dim_v = 128;
+  CHECK(cluster() == 1);
 }

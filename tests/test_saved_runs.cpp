@@ -35,9 +35,11 @@ class WholeTiles : public TileListener {
  public:
   WholeTiles(const AttentionShape& shape, const TilePlan& plan) : shape_(shape), plan_(plan) {}
   void load(const TileId& tile, Bytes bytes) override {
-    const std::int64_t rows = tile.tensor == Tensor::Q ? plan_.block_q : plan_.block_kv;
+    const bool of_queries = tile.tensor == Tensor::Q;
+    const std::int64_t rows = of_queries ? plan_.block_q : plan_.block_kv;
     const std::int64_t whole = rows * shape_.head_dim * shape_.element_bytes();
-    bytes_ += static_cast<double>(std::max(whole, bytes.value()));
+    const std::int64_t receivers = of_queries ? 1 : cluster_of(plan_);
+    bytes_ += static_cast<double>(receivers * std::max(whole, bytes.value()));
   }
   void store(const TileId&, Bytes) override {}
   [[nodiscard]] double bytes() const { return bytes_; }
@@ -48,7 +50,8 @@ class WholeTiles : public TileListener {
   double bytes_ = 0;
 };
 
-/// What the SMs are to receive: the closed form's reads, and for flash_v3 whole tiles.
+/// What the SMs are to receive: the closed form's reads, and for flash_v3 whole tiles, those of keys in each SM of a
+/// cluster.
 double received(const std::string& name, const AttentionShape& shape, const TilePlan& plan) {
   if (name != "flash_v3") return total(algorithm(name).closed_form(shape, plan)).sum().read.as_double();
   AttentionShape head = shape;  // all are alike
@@ -335,11 +338,14 @@ TEST_CASE("the tiles that ship are within 3 % of the fastest that the search fou
       best = std::max(best, rate);
       const AttentionShape shape = shape_of(one["shape"]);
       const QueryTile fastest = flash_v3_tile(shape);
-      kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, fastest.block_q, fastest.block_kv, [&](auto tile) {
+      TilePlan plan;
+      plan.block_q = fastest.block_q, plan.block_kv = fastest.block_kv, plan.cluster = fastest.cluster;
+      kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, plan, [&](auto tile) {
         using Tile = decltype(tile);
         const std::string name = "d" + std::to_string(Tile::kHeadDim) + "_" + std::to_string(Tile::kBlockQ) + "x" +
                                  std::to_string(Tile::kBlockKv) + (Tile::kQInRegisters ? "_q" : "") +
-                                 (Tile::kInTurn == kernels::InTurn::first_scores ? "_first" : "");
+                                 (Tile::kInTurn == kernels::InTurn::first_scores ? "_first" : "") +
+                                 (Tile::kCluster > 1 ? "_cluster" : "");
         if (kernel["name"] == name) shipped = rate;
       });
     }

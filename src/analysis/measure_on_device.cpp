@@ -103,12 +103,13 @@ TilePlan kernel_plan(const kernels::Pipeline& pipeline, const RunRequest& reques
   return plan;
 }
 
-/// That of flash_v3, or its query tile with the rung's own tile of keys: flash_v3 has more tiles than its rungs.
+/// That of flash_v3, or its query tile with the rung's own tile of keys, and no cluster: flash_v3 has more tiles than
+/// its rungs.
 TilePlan rung_plan(const kernels::Pipeline& rung, const AttentionShape& shape, TilePlan summit) {
   try {
     return rung.plan(shape, summit);
   } catch (const Error&) {
-    summit.block_kv = 0;
+    summit.block_kv = summit.cluster = 0;
     return rung.plan(shape, summit);
   }
 }

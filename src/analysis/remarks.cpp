@@ -17,7 +17,7 @@ bool plain_plan(const Algorithm& a, const TilePlan& p) {
   if (a.name == "naive" || a.name == "naive_bwd") {
     return !p.scale_pass && !p.mask_pass && !p.dropout && !p.fp32_scores && !p.repeat_kv && p.softmax_reads == 1;
   }
-  return p.variant == FlashV1Variant::paper && p.atomics == Atomics::write_only && p.cluster == 1;
+  return p.variant == FlashV1Variant::paper && p.atomics == Atomics::write_only && cluster_of(p) == 1;
 }
 
 /// Are there fewer splits with keys than splits?

@@ -113,7 +113,7 @@ TilePlan to_plan(const RunOptions& o) {
   TilePlan p;
   p.block_q = o.block_q.value_or(0);
   p.block_kv = o.block_kv.value_or(0);
-  p.cluster = o.cluster.value_or(1);
+  p.cluster = o.cluster.value_or(0);
   p.stages = o.stages.value_or(1);
   p.softmax_reads = o.softmax_reads.value_or(1);
   if (p.softmax_reads < 1 || p.softmax_reads > 3) {

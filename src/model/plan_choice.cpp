@@ -68,7 +68,9 @@ SmemTally smem_tally(const Algorithm& a, const AttentionShape& s, const TilePlan
   return tally.sum();
 }
 
-TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan& wanted, Bytes sram) {
+namespace {
+
+TilePlan choose_tiles(const Algorithm& a, const AttentionShape& s, const TilePlan& wanted, Bytes sram) {
   TilePlan plan = wanted;
   if (!uses(a, PlanKey::gemm_tile)) {
     plan.gemm_tile.reset();
@@ -108,6 +110,14 @@ TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan
   return plan;
 }
 
+}  // namespace
+
+TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan& wanted, Bytes sram) {
+  TilePlan plan = choose_tiles(a, s, wanted, sram);
+  plan.cluster = a.name == "flash_v3" ? flash_v3_cluster(s, plan) : cluster_of(plan);
+  return plan;
+}
+
 std::int64_t choose_kv_splits(const AttentionShape& s, const TilePlan& plan, std::int64_t num_sms) {
   const std::int64_t pack = plan.pack_gqa.value_or(true) ? s.group_size() : 1;
   const std::int64_t heads = s.num_heads / pack;
@@ -141,7 +151,14 @@ QueryTile flash_v3_tile(const AttentionShape& s) {
   const bool short_causal = s.mask.window_right && s.seqlen_q <= 1024;
   if (width <= 64) return short_causal || s.seqlen_q <= 128 ? QueryTile{128, 128} : QueryTile{192, 128};
   if (width <= 128) return s.seqlen_kv > 4096 ? QueryTile{128, 176} : QueryTile{128, 128};
-  return {128, 80};
+  const bool long_heads = s.mask == Mask::none() && std::min(s.seqlen_q, s.seqlen_kv) >= 8192;
+  return {128, 80, long_heads ? 2 : 1};
+}
+
+std::int64_t flash_v3_cluster(const AttentionShape& s, const TilePlan& plan) {
+  if (plan.cluster != 0) return plan.cluster;
+  const QueryTile first = flash_v3_tile(s);
+  return plan.block_q == first.block_q && plan.block_kv == first.block_kv ? first.cluster : 1;
 }
 
 }  // namespace hbmscope

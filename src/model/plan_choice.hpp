@@ -25,15 +25,19 @@ TilePlan choose_plan(const Algorithm& algorithm, const AttentionShape& shape, co
 /// bound too).
 std::int64_t choose_kv_splits(const AttentionShape& shape, const TilePlan& plan, std::int64_t num_sms);
 
-/// Rows of a tile of queries, and of the tiles of keys that pass it.
+/// Rows of a tile of queries, and of the tiles of keys that pass it; how many neighbours share those
+/// (TilePlan::cluster).
 struct QueryTile {
-  std::int64_t block_q, block_kv;
+  std::int64_t block_q, block_kv, cluster = 1;
 };
 /// What flash_v3 takes first, on Hopper: the fastest that the search found there (reports/h200/tiles.md). With three
 /// warpgroups of 64 rows, where their registers suffice, each key is read for more queries; causal heads of up to 1,024
 /// queries are computed in smaller tiles, of which the mask hides less. With many keys a larger tile of them pays, with
-/// few it is too often the last one, half empty.
+/// few it is too often the last one, half empty. Pairs of CTAs that share their keys pay where tiles are widest, and
+/// heads so long that one more tile for an odd one is nothing.
 QueryTile flash_v3_tile(const AttentionShape& shape);
+/// The cluster that a plan of flash_v3 asks for or, where it leaves that open and has the tile above, the one above.
+std::int64_t flash_v3_cluster(const AttentionShape& shape, const TilePlan& plan);
 
 /// What `--algorithm flash` names: the fastest of our forward kernels for this shape on this GPU, as the ladder of
 /// kernels found it on an H200 (reports/h200/ladder.md, forward.md): flash_v3 on Hopper in fp16 and bf16, else

@@ -31,8 +31,9 @@ struct TilePlan {
   std::int64_t block_kv = 0;  ///< key rows of a tile (Bc in the papers); 0: not chosen yet
   FlashV1Variant variant = FlashV1Variant::paper;
   std::optional<bool>
-      pack_gqa;              ///< the query heads of one kv head share a tile; unset: split_kv packs, flash_v2 does not
-  std::int64_t cluster = 1;  ///< adjacent query tiles that receive each K and V tile from one multicast
+      pack_gqa;  ///< the query heads of one kv head share a tile; unset: split_kv packs, flash_v2 does not
+  /// Adjacent query tiles that receive each K and V tile from one multicast; 0: not chosen yet, and counted as 1.
+  std::int64_t cluster = 0;
   std::int64_t num_kv_splits = 1;
   Atomics atomics = Atomics::write_only;
   /// naive: GEMM tiles [rows, columns] whose operands are read anew by each tile; none: each operand once a kernel, as
@@ -49,5 +50,9 @@ struct TilePlan {
 
   friend bool operator==(const TilePlan&, const TilePlan&) = default;
 };
+
+inline std::int64_t cluster_of(const TilePlan& plan) {
+  return plan.cluster == 0 ? 1 : plan.cluster;
+}
 
 }  // namespace hbmscope

@@ -67,6 +67,23 @@ std::string counters_words(const Known<CounterCheck>& known) {
   return fmt::format("hardware: CUPTI; reads of known copies were counted {} times (printed, never applied).", words);
 }
 
+/// What a cluster loads once arrives in each of its SMs, which is where the hardware counts.
+void say_clusters(Table& t, const RunResult& r) {
+  for (const AlgorithmResult& a : r.algorithms) {
+    if (!a.measured || !a.measured->hw.sm_l2.read || cluster_of(a.plan) == 1) continue;
+    const Traffic& loaded = *a.at(Boundary::sm_l2)->traffic;
+    const Bytes keys = loaded[Tensor::K].read + loaded[Tensor::V].read;
+    const Bytes expected = loaded.sum().read + Count(cluster_of(a.plan) - 1) * keys;
+    t.notes.push_back(fmt::format(
+        "{}: {} CTAs share each tile of K and V that one of them loads, and the hardware counts what SMs receive: {} "
+        "by "
+        "the closed form ({:.3f}); L2 looked up {}.",
+        a.algorithm->name, a.plan.cluster, text::bytes(expected),
+        a.measured->hw.sm_l2.read->as_double() / expected.as_double(),
+        a.measured->hw.l2_lookup ? text::bytes(*a.measured->hw.l2_lookup) : "a number of bytes nobody counted"));
+  }
+}
+
 /// A run that a check voids, or a kernel whose sums differ from run to run, must show.
 void warn(Table& t, const PipelineMeasurement& p) {
   if (p.exactness.status == Status::failed)
@@ -161,6 +178,7 @@ void append_measured_tables(Document& out, const RunResult& r, const RunView& vi
   if (!r.measured) return;
   Table bytes = witness_table(r), speed = speed_table(r);
   bytes.notes.push_back(counters_words(r.measured->counters));
+  say_clusters(bytes, r);
   for (const PipelineMeasurement& p : r.measured->pipelines) {
     warn(speed, p);
     flag_rates(speed, r, p);

@@ -153,7 +153,7 @@ void write(JsonText& to, const TilePlan& plan, PlanKey key) {
     case PlanKey::pack_gqa:
       return to.value(plan.pack_gqa);
     case PlanKey::cluster:
-      return to.value(plan.cluster);
+      return to.value(chosen(plan.cluster));
     case PlanKey::num_kv_splits:
       return to.value(plan.num_kv_splits);
     case PlanKey::atomics:

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "gpu_shapes.hpp"
@@ -117,4 +118,62 @@ TEST_CASE("long sequences, many heads and fully masked rows") {
   s.num_heads = s.num_kv_heads = 16;
   s.seqlen_q = s.seqlen_kv = 1;
   check_shape(*device, s, {}, seen);
+}
+
+TEST_CASE("pairs of CTAs that share their keys: random shapes, masks and orders, and a last pair of one query tile") {
+  const std::unique_ptr<Device> device = open_device(0);
+  if (device->properties().compute_major != 9) return;
+  std::map<std::string_view, int> seen;
+  const auto all = kernels::pipelines();
+  const kernels::Pipeline* flash_v3 = *std::find_if(
+      all.begin(), all.end(), [](const kernels::Pipeline* pipeline) { return pipeline->name == "flash_v3"; });
+  Draw draw(53);
+  for (int i = 0; i < 60; ++i) {
+    AttentionShape shape = random_gpu_shape(draw, 900);
+    shape.head_dim = 8 * draw.between(17, 32);
+    TilePlan wanted;
+    wanted.cluster = 2;
+    wanted.order =
+        draw.one_of<CtaOrder>({CtaOrder::ascending, CtaOrder::longest_first, CtaOrder::longest_first_interleaved});
+    check_shape(*device, shape, wanted, seen, std::span(&flash_v3, 1));
+  }
+  CHECK(seen["flash_v3"] == 60);
+  AttentionShape s;
+  s.seqlen_kv = 8200;
+  s.num_heads = 2, s.num_kv_heads = 1;
+  for (const std::int64_t queries : {8192, 8300}) {
+    for (const std::int64_t head_dim : {256, 200}) {
+      s.seqlen_q = queries;
+      s.head_dim = s.head_dim_v = head_dim;
+      s.dtype = queries == 8300 ? Dtype::fp16 : Dtype::bf16;
+      CHECK(flash_v3->plan(s, {}).cluster == 2);
+      check_shape(*device, s, {}, seen);
+    }
+  }
+}
+
+TEST_CASE("rows of S that SMEM, registers beside it, or nothing on chip holds") {
+  const std::unique_ptr<Device> device = open_device(0);
+  std::map<std::string_view, int> seen;
+  AttentionShape s;
+  s.seqlen_q = 150;  // more rows than SMs
+  s.head_dim = s.head_dim_v = 64;
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
+    s.dtype = dtype;
+    for (const std::int64_t keys : {58'001, 65'536, 74'001, 113'003, 131'072, 148'493, 160'001}) {
+      s.seqlen_kv = keys;
+      s.mask = keys % 2 == 0 ? Mask::causal() : Mask::none();
+      check_shape(*device, s, {}, seen);
+    }
+  }
+  s.dtype = Dtype::bf16, s.seqlen_kv = 148'000;
+  const auto naive_reads = [&] {
+    for (const MeasureRequest::Item& item : request_for(s).items) {
+      if (item.pipeline->name == "naive") return item.plan.softmax_reads;
+    }
+    return std::int64_t{0};
+  };
+  CHECK(naive_reads() == 1);
+  s.seqlen_kv = 150'000;
+  CHECK(naive_reads() == 2);
 }

@@ -16,13 +16,13 @@ std::vector<KernelWalk> walk_flash_v2(const AttentionShape& s, const TilePlan& p
   const std::int64_t heads = s.num_heads / pack;
   const Tiles queries(s.seqlen_q * pack, plan.block_q);
   const Tiles keys(s.seqlen_kv, plan.block_kv);
-  const std::int64_t clusters = Tiles(queries.count(), plan.cluster).count();
+  const std::int64_t cluster = cluster_of(plan), clusters = Tiles(queries.count(), cluster).count();
 
   const auto walk = [=](std::int64_t cta, std::int64_t, TileListener& to) {
     const Place at(cta, clusters, heads);
     const std::int64_t kv = kv_batch_head(s, at.batch, at.head * pack);
     const std::int64_t valid = s.keys_of(at.batch);
-    const Rows mine = Tiles(queries.count(), plan.cluster)[at.tile];  // the query tiles of this cluster
+    const Rows mine = Tiles(queries.count(), cluster)[at.tile];  // the query tiles of this cluster
     const auto meets = [&](const Rows& q, const Rows& c) { return live(s, q.first / pack, q.last / pack, c, valid); };
     const Rows all_keys{0, 0, s.seqlen_kv - 1};
 
@@ -47,7 +47,7 @@ std::vector<KernelWalk> walk_flash_v2(const AttentionShape& s, const TilePlan& p
   KernelWalk kernel{"fused", s.batch * heads * clusters, 1, walk, clusters, heads_per_kv(s, pack), keys.count()};
   kernel.shares_streams = true;
   kernel.younger_stall = younger_stall(s, plan);
-  kernel.cluster = plan.cluster;
+  kernel.cluster = cluster;
   kernel.smem_bytes = (plan.block_q * s.head_dim + plan.stages * plan.block_kv * (s.head_dim + s.head_dim_v)) * e;
   kernel.register_bytes = register_bytes(plan.block_q, plan.block_kv, s.head_dim_v);
   return {kernel};
@@ -65,9 +65,9 @@ std::vector<StageTraffic> close_flash_v2(const AttentionShape& shape, const Tile
   const closed::Sizes n(shape);
   const Count heads(shape.num_heads / pack);
   const closed::TileSums tile = closed::tile_sums(shape, plan.block_q, plan.block_kv, pack);
-  const Count key_passes = plan.cluster == 1
-                               ? tile.key_passes
-                               : closed::tile_sums(shape, plan.block_q * plan.cluster, plan.block_kv, pack).key_passes;
+  const std::int64_t cluster = cluster_of(plan);
+  const Count key_passes =
+      cluster == 1 ? tile.key_passes : closed::tile_sums(shape, plan.block_q * cluster, plan.block_kv, pack).key_passes;
   Traffic t(Boundary::sm_l2);
   t.read(Tensor::Q, heads * tile.live_rows * n.d * n.e);
   t.read(Tensor::K, heads * key_passes * n.d * n.e);

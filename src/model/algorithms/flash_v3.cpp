@@ -24,11 +24,13 @@ std::vector<StageTraffic> closed_form(const AttentionShape& s, const TilePlan& p
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
   const std::int64_t panels = width <= 64 ? 64 : width <= 128 ? 128 : 256;
-  const Count tiles = Count(s.num_heads) * closed::tile_sums(s, plan.block_q, plan.block_kv, 1).tiles;
+  // CTAs of a cluster compute what one tile of all their rows would, were it visible to one of them only.
+  const std::int64_t rows = plan.block_q * cluster_of(plan);
+  const Count tiles = Count(s.num_heads) * closed::tile_sums(s, rows, plan.block_kv, 1).tiles;
   AttentionShape padded = s;
   if (width <= 256) padded.head_dim = padded.head_dim_v = panels;
-  FlopCount count = closed::forward_flops(s, tiles, plan.block_q, plan.block_kv);
-  count.executed_matmul = closed::forward_flops(padded, tiles, plan.block_q, plan.block_kv).executed_matmul;
+  FlopCount count = closed::forward_flops(s, tiles, rows, plan.block_kv);
+  count.executed_matmul = closed::forward_flops(padded, tiles, rows, plan.block_kv).executed_matmul;
   return count;
 }
 
