@@ -6,7 +6,7 @@
 //
 // Top rung of the Hopper kernel, after FlashAttention-3 (arXiv 2407.08608). A warpgroup of its own, with few registers,
 // starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. C of them (two where heads
-// are long and wide, else one) are a cluster: each copies its part of a tile of keys into the SMEM of all. D is head_dim
+// are long and wider than 64, else one) are a cluster: each copies its part of a tile of keys into the SMEM of all. D is head_dim
 // rounded up to a compiled width: the copy engine fills with zeros what lies beyond the tensor, and the products run over
 // them. Tiles that the mask hides whole are neither read nor computed. Needs a GPU of compute capability 9.0.
 #include <algorithm>
@@ -53,10 +53,10 @@ __device__ void copy_queries(const AttentionArgs& a, const InputMaps& maps, cons
 #pragma unroll 1
   for (int warpgroup = 0; warpgroup < Tile::kWarpgroups; ++warpgroup) {
     wait_barrier(smem.q_free(warpgroup), n % 2 ^ 1);
-    if (work.kv_tiles > 0) {
-      copy_q(a, maps, smem, work, warpgroup, counter);
-    } else {
+    if (work.kv_tiles == Work<Tile>::kNone || work.blind) {
       arrive(smem.q_full(warpgroup));
+    } else {
+      copy_q(a, maps, smem, work, warpgroup, counter);
     }
   }
 }

@@ -139,12 +139,13 @@ __device__ inline void release_keys(std::uint32_t free) {
   }
 }
 
-/// A query tile, and the tiles of keys that it, or another of its cluster, sees.
+/// A query tile, and the tiles of keys that it sees or another of its cluster does.
 template <class Tile>
 struct Work {
   /// In place of a query tile where none is left.
   static constexpr int kNone = -1;
   int head, kv_head, batch, q_first, kv_first, kv_tiles;
+  bool blind;  ///< it sees no key: its queries are not copied, and no score counts, whatever SMEM has in their place
   KeyRange keys;
   __device__ Work(const AttentionArgs& a, unsigned place) {
     constexpr int kRows = Tile::kCluster * Tile::kBlockQ;
@@ -155,6 +156,8 @@ struct Work {
     keys = visible_keys(a, at.tile * kRows, min((at.tile + 1) * kRows, a.seqlen_q) - 1);
     kv_first = keys.first / Tile::kBlockKv * Tile::kBlockKv;
     kv_tiles = keys.empty() ? 0 : keys.last / Tile::kBlockKv - keys.first / Tile::kBlockKv + 1;
+    const int q_last = min(q_first + Tile::kBlockQ, a.seqlen_q) - 1;
+    blind = Tile::kCluster == 1 ? kv_tiles == 0 : q_first <= q_last && visible_keys(a, q_first, q_last).empty();
   }
 };
 

@@ -61,8 +61,9 @@ using FlashV3Tile64 = FlashV3Tile<64, FlashV3Choice{.warpgroups = 3, .block_kv =
 using FlashV3Tile64Short = FlashV3Tile<64, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true}>;
 using FlashV3Tile128 = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true, .in_turn = InTurn::first_scores}>;
 using FlashV3Tile128Long = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 176, .in_turn = InTurn::first_scores}>;
+using FlashV3Tile128Pair = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 176, .in_turn = InTurn::first_scores, .cluster = 2}>;
 using FlashV3Tile256 = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80}>;
-using FlashV3Tile256Long = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80, .cluster = 2}>;
+using FlashV3Tile256Pair = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80, .cluster = 2}>;
 
 /// Calls f with the tile of a head_dim.
 template <class F>
@@ -77,8 +78,10 @@ template <class F>
 void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, const TilePlan& plan, F&& f) {
   const std::int64_t width = std::max(head_dim, head_dim_v);
   if (width <= 64 && plan.block_q == FlashV3Tile64Short::kBlockQ) return f(FlashV3Tile64Short{});
-  if (width > 64 && width <= 128 && plan.block_kv == FlashV3Tile128Long::kBlockKv) return f(FlashV3Tile128Long{});
-  if (width > 128 && plan.cluster == FlashV3Tile256Long::kCluster) return f(FlashV3Tile256Long{});
+  if (width > 64 && width <= 128 && plan.block_kv == FlashV3Tile128Long::kBlockKv) {
+    return plan.cluster == 2 ? f(FlashV3Tile128Pair{}) : f(FlashV3Tile128Long{});
+  }
+  if (width > 128 && plan.cluster == 2) return f(FlashV3Tile256Pair{});
   with_flash_v3_tile(head_dim, head_dim_v, f);
 }
 

@@ -52,7 +52,7 @@ sustained() { # short bursts, and then so many launches in a row that the power 
 forward() { bash "$reports/forward.sh" "$hbmscope" >"$folder/forward.jsonl"; }
 heads() {
   for heads in 1 2 4 8; do
-    run --engine auto --dtype bf16 --algorithm flash_v3 --seqlen 128k --head-dim 128 --heads "$heads" --repeats 2
+    run --engine auto --dtype bf16 --algorithm flash_v3 --cluster 1 --seqlen 128k --head-dim 128 --heads "$heads" --repeats 2
   done >"$folder/heads.jsonl"
 }
 orders() { bash "$reports/orders.sh" "$hbmscope" >"$folder/orders.jsonl"; }

@@ -103,7 +103,7 @@ TEST_CASE("flash is flash_v3 on Hopper in 16 bits, and flash_v2 elsewhere") {
 
 TEST_CASE(
     "the tile of flash_v3 depends on head_dim, at 64 on how much of it a causal mask hides, at 128 on how many keys "
-    "there are, and so at 256 its cluster") {
+    "there are, and from there on its cluster") {
   const auto tile = [](std::int64_t head_dim, std::int64_t seqlen, bool causal) {
     AttentionShape s;
     s.head_dim = s.head_dim_v = head_dim;
@@ -141,5 +141,7 @@ TEST_CASE(
   s.seqlen_q = 8191;
   CHECK(cluster() == 1);
   s.seqlen_q = 16384, s.head_dim = s.head_dim_v = 128;
+  CHECK(cluster() == 2);
+  s.head_dim = s.head_dim_v = 64;
   CHECK(cluster() == 1);
 }

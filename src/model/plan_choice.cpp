@@ -150,9 +150,9 @@ QueryTile flash_v3_tile(const AttentionShape& s) {
   const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
   const bool short_causal = s.mask.window_right && s.seqlen_q <= 1024;
   if (width <= 64) return short_causal || s.seqlen_q <= 128 ? QueryTile{128, 128} : QueryTile{192, 128};
-  if (width <= 128) return s.seqlen_kv > 4096 ? QueryTile{128, 176} : QueryTile{128, 128};
-  const bool long_heads = s.mask == Mask::none() && std::min(s.seqlen_q, s.seqlen_kv) >= 8192;
-  return {128, 80, long_heads ? 2 : 1};
+  const std::int64_t cluster = s.mask == Mask::none() && std::min(s.seqlen_q, s.seqlen_kv) >= 8192 ? 2 : 1;
+  if (width > 128) return {128, 80, cluster};
+  return s.seqlen_kv > 4096 ? QueryTile{128, 176, cluster} : QueryTile{128, 128};
 }
 
 std::int64_t flash_v3_cluster(const AttentionShape& s, const TilePlan& plan) {
