@@ -173,8 +173,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "simulated with the clocks of their launches, HBM reads of flash_v2 on an H200 are within a fifth of those "
-    "counted, but for two runs, of flash_v3 within 17 %, and where K and V in flight take at most 15 MiB and no mask "
+    "simulated with the clocks of their launches, HBM reads of flash_v2 and flash_v3 on an H200 are within 22 % of "
+    "those counted, but for one run, and where K and V in flight take at most 15 MiB and no mask "
     "hides a tile within 0.2 % and 0.5 %") {
   int compared = 0, fitting = 0, side_by_side = 0;
   each_held_to_the_model({"h200/forward.jsonl", "h200/orders.jsonl"}, {"flash_v2", "flash_v3"}, [&](const Held& held) {
@@ -183,12 +183,12 @@ TEST_CASE(
     ++compared;
     // docs/l2-model.md, what is still off: heads side by side, of 256 columns.
     if (!v3 && held.shape.head_dim == 256 && held.plan.order == CtaOrder::longest_first_interleaved &&
-        (held.shape.seqlen_q == 8192 || held.shape.seqlen_q == 16384)) {
+        held.shape.seqlen_q == 8192) {
       CHECK(std::fabs(off) < 0.25);
       ++side_by_side;
       return;
     }
-    CHECK(std::fabs(off) < (v3 ? 0.17 : 0.2));
+    CHECK(std::fabs(off) < 0.22);
     const std::vector<KernelWalk> kernels = algorithm(held.algorithm).walk(held.shape, held.plan);
     if (held.shape.mask == Mask::none() &&
         kv_in_flight(kernels[0], held.shape, l2_of(held.run), held.plan.order) <= Bytes(15 << 20)) {
@@ -198,7 +198,7 @@ TEST_CASE(
   });
   CHECK(compared == 117);
   CHECK(fitting == 15);
-  CHECK(side_by_side == 2);
+  CHECK(side_by_side == 1);
 }
 
 TEST_CASE("the younger of two CTAs on an SM loses to the older what the times of CTAs on an H200 say") {
@@ -262,16 +262,15 @@ TEST_CASE("simulated with the clocks that its SMs had, a launch's HBM reads are 
 }
 
 TEST_CASE(
-    "the HBM reads of naive on an H200 are within 1.5 % of the L2 model's where softmax reads S once, within 7 % where "
-    "twice; its writes within 0.1 %") {
-  int compared = 0, once = 0;
+    "the HBM reads of naive on an H200 are within 1.5 % of the L2 model's, within 1.7 % at N = 131,072; its writes "
+    "within 0.1 %") {
+  int compared = 0;
   each_held_to_the_model({"h200/forward.jsonl"}, {"naive"}, [&](const Held& held) {
-    const bool reads_once = held.plan.softmax_reads == 1;
+    CHECK(held.plan.softmax_reads == 1);
     const double off_by = std::fabs(held.read / held.predicted["l2_hbm"]["read_bytes"].get<double>() - 1);
-    CHECK(off_by < (reads_once ? 0.015 : 0.07));
+    CHECK(off_by < (held.shape.seqlen_q > 65536 ? 0.017 : 0.015));
     CHECK(std::fabs(held.written / held.predicted["l2_hbm"]["write_bytes"].get<double>() - 1) < 0.001);
-    // By stage: what S = Q K^T has to fetch, as a share of all that its SMs ask for; and softmax, where it reads S
-    // once.
+    // By stage: what S = Q K^T has to fetch, as a share of all that its SMs ask for; and softmax.
     for (const json& pipeline : held.run["device"]["pipelines"]) {
       if (pipeline["name"] != "naive") continue;
       const auto off = [&](std::size_t stage) {
@@ -280,13 +279,11 @@ TEST_CASE(
         return std::fabs(hw["l2_hbm_read_bytes"].get<double>() - expected) / hw["sm_l2_read_bytes"].get<double>();
       };
       CHECK(off(0) < 0.014);
-      if (reads_once) CHECK(off(1) < 0.0005);
+      CHECK(off(1) < 0.0005);
     }
     ++compared;
-    once += reads_once;
   });
   CHECK(compared == 50);
-  CHECK(once == 48);
 }
 
 TEST_CASE("flash names the kernel that was the faster in each saved shape, or within the spread of two runs") {
@@ -304,7 +301,7 @@ TEST_CASE("flash names the kernel that was the faster in each saved shape, or wi
     CHECK(named > 0.97 * std::max(rate.at("flash_v2"), rate.at("flash_v3")));
     ++compared;
   }
-  CHECK(compared == 30);
+  CHECK(compared == 36);
 }
 
 TEST_CASE(

@@ -29,7 +29,10 @@ std::string what(const AlgorithmResult& a) {
   if (name == "naive") return fmt::format("{}, {} kernels", naive_words(a), a.stages.size());
   if (name == "naive_bwd") return "P saved, operands once";
   if (name == "split_kv") return fmt::format("{} splits, {}", a.plan.num_kv_splits, tiles);
-  if (name == "flash_v2" || name == "flash_v3") return fmt::format("Q outer, {}", tiles);
+  if (name == "flash_v2" || name == "flash_v3") {
+    const std::string together = cluster_of(a.plan) > 1 ? fmt::format("{} x ", cluster_of(a.plan)) : "";
+    return fmt::format("Q outer, {}{}", together, tiles);
+  }
   return fmt::format("KV outer, {}", tiles);
 }
 
@@ -185,6 +188,11 @@ class TrafficTables {
     if (floor != nullptr)
       t.rows.push_back(
           row("(naive)", "operands once: a floor", floor->traffic, naive_at(Boundary::sm_l2, Pass::forward)));
+    for (const AlgorithmResult& a : r_.algorithms) {
+      if (cluster_of(a.plan) > 1)
+        t.notes.push_back(fmt::format("{}: clusters of {} CTAs, which load each tile of K and V once for all of them.",
+                                      a.algorithm->name, cluster_of(a.plan)));
+    }
     if (has_hbm(r_)) why_two_tables(t, r_.request.pass == "backward" ? Pass::backward : Pass::forward);
     if (view_.explain) {
       t.notes.emplace_back(
