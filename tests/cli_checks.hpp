@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "helpers.hpp"
 #include "process.hpp"
 
 /// What the tests of the command line ask of what a program says.
@@ -19,10 +20,6 @@ inline std::vector<std::string> lines_of(const std::string& text) {
     begin = end + 1;
   }
   return lines;
-}
-
-inline bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 inline Call call(std::string_view arguments) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "helpers.hpp"
 #include "simulate/numerics/numerics.hpp"
 
 /// Shapes, inputs and the definition of attention for test_numerics*.cpp.
@@ -32,14 +33,6 @@ inline AttentionShape one_head(std::int64_t seqlen_q, std::int64_t seqlen_kv, st
   shape.head_dim = head_dim;
   shape.head_dim_v = head_dim_v;
   return shape;
-}
-
-inline TilePlan tiles(std::int64_t block_q, std::int64_t block_kv, std::int64_t num_kv_splits = 1) {
-  TilePlan plan;
-  plan.block_q = block_q;
-  plan.block_kv = block_kv;
-  plan.num_kv_splits = num_kv_splits;
-  return plan;
 }
 
 inline TilePlan fp32_scores() {

@@ -9,6 +9,7 @@
 
 #include "analysis/profile_import.hpp"
 #include "core/error.hpp"
+#include "helpers.hpp"
 #include "process.hpp"
 #include "scenario/gpu_file.hpp"
 
@@ -40,13 +41,6 @@ inline RunRequest beside(std::string_view algorithm, const AttentionShape& shape
   return r;
 }
 
-inline TilePlan tiles(std::int64_t block_q, std::int64_t block_kv) {
-  TilePlan plan;
-  plan.block_q = block_q;
-  plan.block_kv = block_kv;
-  return plan;
-}
-
 inline ProfileImport import_text(const std::string& text, std::optional<RunRequest> request = {},
                                  std::string kernel = {}) {
   return import_profile({"file.csv", parse_ncu_csv(text, "file.csv"), std::move(kernel), std::move(request)});
@@ -69,12 +63,12 @@ inline std::string with_metric(const std::string& text, const std::string& metri
          "\",\"" + value + "\"\n";
 }
 
-struct Complaint {
+struct Refusal {
   ErrorKind kind;
   std::string what, hint;
 };
 template <class Call>
-Complaint complaint(Call call) {
+Refusal refusal(Call call) {
   try {
     call();
   } catch (const Error& error) {
@@ -83,10 +77,6 @@ Complaint complaint(Call call) {
   }
   FAIL("no error");
   return {};
-}
-
-inline bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 // One head of N = 8192, d = 128 in bf16 with 128 query rows a tile: each of the 64 query tiles reads all of K and V.

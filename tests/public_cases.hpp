@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analysis/run.hpp"
+#include "helpers.hpp"
 #include "scenario/gpu_file.hpp"
 
 /// Short words for the shapes, counts and complaints of test_public_*.cpp.
@@ -28,13 +29,6 @@ inline AttentionShape shape(std::int64_t batch, std::int64_t heads, std::int64_t
 inline AttentionShape head(std::int64_t seqlen_q, std::int64_t seqlen_kv, std::int64_t head_dim,
                            const Mask& mask = Mask::none()) {
   return shape(1, 1, 1, seqlen_q, seqlen_kv, head_dim, mask);
-}
-
-inline TilePlan tiles(std::int64_t block_q, std::int64_t block_kv) {
-  TilePlan p;
-  p.block_q = block_q;
-  p.block_kv = block_kv;
-  return p;
 }
 
 inline Traffic bytes_of(std::string_view name, const AttentionShape& s, const TilePlan& p = tiles(128, 128)) {
@@ -88,10 +82,6 @@ inline std::string complaint(Work work) {
 inline std::string complaint_about(const AttentionShape& s) {
   return complaint([&] { validate(s, Speaker::option); });
 }
-inline bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 inline AttentionResult on_cpu(std::string_view name, const AttentionShape& s, const TilePlan& p) {
   return run_cpu(name, s, p, sample_rows(s, 1 << 20, 1 << 10, 1), 1);
 }

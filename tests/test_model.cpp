@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "helpers.hpp"
 #include "model/algorithm.hpp"
 #include "model/plan_choice.hpp"
 #include "random_shapes.hpp"
@@ -17,6 +18,7 @@
 
 using namespace hbmscope;
 using hbmscope::testing::Draw;
+using hbmscope::testing::tiles;
 
 namespace {
 
@@ -33,13 +35,6 @@ AttentionShape square(std::int64_t seqlen, std::int64_t head_dim, const Mask& ma
 /// Causal, and at most `past` keys before the query's own.
 Mask causal_window(std::int64_t past) {
   return {past, 0, Alignment::bottom_right};
-}
-
-TilePlan tiles(std::int64_t block_q, std::int64_t block_kv) {
-  TilePlan p;
-  p.block_q = block_q;
-  p.block_kv = block_kv;
-  return p;
 }
 
 Traffic bytes_of(std::string_view name, const AttentionShape& s, const TilePlan& p) {

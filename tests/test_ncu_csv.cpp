@@ -12,9 +12,11 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "device/ncu_csv.hpp"
+#include "helpers.hpp"
 #include "process.hpp"
 
 using namespace hbmscope;
+using hbmscope::testing::has;
 using hbmscope::testing::text_of_file;
 
 namespace {
@@ -68,10 +70,6 @@ Complaint complaint(Call call) {
 
 Complaint complaint_of_file(const std::string& text) {
   return complaint([&] { (void)parse_ncu_csv(text, "f.csv"); });
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::int64_t bytes(const NcuKernel& kernel, HwQuantity quantity) {

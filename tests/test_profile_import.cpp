@@ -183,21 +183,21 @@ TEST_CASE("the other naive file: 1024 heads of N = 1024, d = 64") {
 
 TEST_CASE("launches that are not the algorithm's kernels are refused, with what there is") {
   const AttentionShape shape = shape_of(1, 32, 4096, 128);
-  const Complaint one = complaint([&] { (void)import_file(kFa2, beside("naive", shape)); });
+  const Refusal one = refusal([&] { (void)import_file(kFa2, beside("naive", shape)); });
   CHECK(one.kind == ErrorKind::usage);
   CHECK(one.what == "--algorithm: naive is 3 kernels (qk, softmax, pv), and 1 launch is selected");
   CHECK(has(one.hint, "flash_fwd_kernel"));
-  const Complaint two = complaint([&] { (void)import_file(kNaive, beside("naive", shape), "nvjet"); });
+  const Refusal two = refusal([&] { (void)import_file(kNaive, beside("naive", shape), "nvjet"); });
   CHECK(has(two.what, "and 2 launches are selected"));
-  const Complaint mixed = complaint([&] { (void)import_file(kNaive, beside("flash_v2", shape)); });
+  const Refusal mixed = refusal([&] { (void)import_file(kNaive, beside("flash_v2", shape)); });
   CHECK(mixed.kind == ErrorKind::usage);
   CHECK(has(mixed.what, "flash_v2 is one kernel, and the 3 launches that are selected are of different ones"));
   RunRequest both = beside("naive", shape);
   both.algorithms.emplace_back("flash_v2");
-  CHECK(has(complaint([&] { (void)import_file(kNaive, both); }).what, "one algorithm at a time"));
+  CHECK(has(refusal([&] { (void)import_file(kNaive, both); }).what, "one algorithm at a time"));
   TilePlan more;
   more.scale_pass = true;
-  CHECK(has(complaint([&] { (void)import_file(kNaive, beside("naive", shape, more)); }).what,
+  CHECK(has(refusal([&] { (void)import_file(kNaive, beside("naive", shape, more)); }).what,
             "naive is 4 kernels (qk, scale, softmax, pv), and 3 launches are selected"));
 }
 
@@ -226,30 +226,30 @@ TEST_CASE("--kernel takes a regular expression, and says what there is when it m
   CHECK(import_file(kNaive, {}, "nvjet").launches.size() == 2);
   CHECK(import_file(kNaive, {}, "^nvjet.*(TNT|NNN)$").launches.size() == 2);
   CHECK(import_file(kNaive, {}, "SoftMax").launches[0].kernel.id == 1);
-  const Complaint none = complaint([] { (void)import_file(kNaive, {}, "flash"); });
+  const Refusal none = refusal([] { (void)import_file(kNaive, {}, "flash"); });
   CHECK(none.kind == ErrorKind::usage);
   CHECK(none.what == "--kernel: \"flash\" matches no kernel of the file");
   CHECK(has(none.hint, "nvjet_sm90_tst_256x128"));
   for (const char* bad : {"(", "[a", "a{2", "*", "\\"}) {
     CAPTURE(bad);
-    const Complaint said = complaint([&] { (void)import_file(kNaive, {}, bad); });
+    const Refusal said = refusal([&] { (void)import_file(kNaive, {}, bad); });
     CHECK(said.kind == ErrorKind::usage);
     CHECK(has(said.what, "is no regular expression"));
   }
   for (const char* other : {"\\d", "(?:a)", "(a)\\1", "a|*", "((a{100}){100}){100}", "a{999999999999}"}) {
     CAPTURE(other);
-    CHECK(complaint([&] { (void)import_file(kNaive, {}, other); }).kind == ErrorKind::usage);
+    CHECK(refusal([&] { (void)import_file(kNaive, {}, other); }).kind == ErrorKind::usage);
   }
   CHECK(import_file(kNaive, {}, "nvjet_sm90_[^]x]*[0-9]{3}x").launches.size() == 2);
-  CHECK(has(complaint([] { (void)import_file(kNaive, {}, std::string(20'000, '(')); }).what, "20000 characters"));
-  CHECK(has(complaint([] { (void)import_file(kNaive, {}, std::string(256, '(')); }).what, "no regular expression"));
+  CHECK(has(refusal([] { (void)import_file(kNaive, {}, std::string(20'000, '(')); }).what, "20000 characters"));
+  CHECK(has(refusal([] { (void)import_file(kNaive, {}, std::string(256, '(')); }).what, "no regular expression"));
   // A name as long as templates make them must not end the stack, nor take a backtracker's time.
   const std::string header = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
   const std::string row = "\"0\",\"" + std::string(1'000'000, 'x') + "\",\"dram__bytes_read.sum\",\"byte\",\"1\"\n";
   for (const char* slow : {"(a|x)*y", "(x|x)*b", "(x+)+(x+)+b", "((x*)*)*b", "(x|x|x){200}b", "(.*){20}.*b"}) {
     CAPTURE(slow);
     const std::clock_t begin = std::clock();
-    CHECK(complaint([&] { (void)import_text(header + row, {}, slow); }).kind == ErrorKind::usage);
+    CHECK(refusal([&] { (void)import_text(header + row, {}, slow); }).kind == ErrorKind::usage);
     CHECK(std::clock() - begin < CLOCKS_PER_SEC);
   }
   CHECK(import_text(header + row, {}, "x").launches.size() == 1);
@@ -259,7 +259,7 @@ TEST_CASE("an unusable number matters only where a selected kernel needs it") {
   std::string text = text_of_file(kFolder + kNaive);
   const std::size_t at = text.find("1,073,871,872");
   text.replace(at, 13, "n/a");
-  const Complaint said = complaint([&] { (void)import_text(text); });
+  const Refusal said = refusal([&] { (void)import_text(text); });
   CHECK(said.kind == ErrorKind::data);
   CHECK(has(said.what, "file.csv: line 10: kernel \"void at::<unnamed>::cunn_SoftMaxForwardReg"));
   CHECK(has(said.what, "metric dram__bytes_read.sum: has no value: \"n/a\""));
