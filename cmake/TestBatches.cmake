@@ -14,10 +14,13 @@ function(hbmscope_batch_tests list_name)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})  # its includes are read here
     math(EXPR batch "${number} / 8")
     math(EXPR number "${number} + 1")
-    file(STRINGS ${source} includes REGEX "^#include .*[^f][\">]$")  # no table, which ends in .def
+    file(STRINGS ${source} includes REGEX "^#include [<\"].*[^f][\">]")  # no table, which ends in .def
     list(APPEND includes_${batch} ${includes})
     string(APPEND contents_${batch} "namespace in_${name} {\n#include \"${source}\"\n}\n")
   endforeach()
+  if(number EQUAL 0)
+    return()
+  endif()
   foreach(last RANGE ${batch})
     list(REMOVE_DUPLICATES includes_${last})
     list(JOIN includes_${last} "\n" includes)

@@ -5,10 +5,11 @@
 // Costs:   2*B*H*ceil(Nq/(C*Br))*C*Br*ceil(Nk/Bc)*Bc*(D+D)
 //
 // Top rung of the Hopper kernel, after FlashAttention-3 (arXiv 2407.08608). A warpgroup of its own, with few registers,
-// starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. C of them (two where heads
-// are long and wider than 64, else one) are a cluster: each copies its part of a tile of keys into the SMEM of all. D is head_dim
-// rounded up to a compiled width: the copy engine fills with zeros what lies beyond the tensor, and the products run over
-// them. Tiles that the mask hides whole are neither read nor computed. Needs a GPU of compute capability 9.0.
+// starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. C of them are a cluster: two
+// where heads are long, wider than 64 and nothing is masked, else one. Each copies its part of a tile of keys into the SMEM
+// of all. D is head_dim rounded up to a compiled width: the copy engine fills with zeros what lies beyond the tensor, and
+// the products run over them. Tiles that the mask hides whole are neither read nor computed. Needs a GPU of compute
+// capability 9.0.
 #include <algorithm>
 #include <atomic>
 
@@ -28,7 +29,7 @@ struct QueryTiles {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// After the CTA's nth query tile. Takes a while, which next_tile waits for.
+/// After the CTA's nth query tile. Takes a while, which next_tile waits for, or of a cluster its first CTA here.
 template <class Tile>
 __device__ unsigned draw_tile(QueryTiles tiles, const Smem<Tile>& smem, unsigned n) {
   if constexpr (!Tile::kStays) return 0;
@@ -261,7 +262,7 @@ std::vector<Stage> stages(const AttentionShape&, const TilePlan&) {
 
 TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
   TilePlan p = wanted;
-  const QueryTile fastest = flash_v3_tile(s);
+  const QueryTile fastest = flash_v3_tile(s, wanted);
   if (p.block_q == 0) p.block_q = fastest.block_q;
   if (p.block_kv == 0) p.block_kv = fastest.block_kv;
   p.cluster = flash_v3_cluster(s, p);

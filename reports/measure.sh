@@ -9,15 +9,19 @@ build="$(realpath "${1:?$usage}")"
 folder="$(realpath "${2:?$usage}")"
 reports="$(dirname "$(realpath "${BASH_SOURCE[0]}")")"
 shift 2
-built() { find "$build" -name "$1" -type f -print -quit; }
+built() { # name
+  local found
+  found="$(find "$build" -name "$1" -type f -print -quit)"
+  if [ -z "$found" ]; then echo "measure.sh: no $1 in $build" >&2; exit 1; fi
+  echo "$found"
+}
 hbmscope="$(built hbmscope)"
 work="$(mktemp -d)" && cd "$work"
 trap 'rm -rf "$work"' EXIT
 
 run() { # args...: one line of JSON
-  "$hbmscope" run --json row.json "$@" >/dev/null
-  tr -d '\n' <row.json
-  echo
+  rm -f row.json
+  "$hbmscope" run --json row.json "$@" >/dev/null && tr -d '\n' <row.json && echo
 }
 tests() { "$(built hbmscope_gpu_tests)" --no-colors=true >"$folder/tests.txt"; }
 ladder() {
@@ -25,7 +29,7 @@ ladder() {
     for mask in "" --causal; do
       # shellcheck disable=SC2086 # an empty mask is no argument
       run --engine auto --dtype bf16 --batch 2 --heads $((2048 / head_dim)) --seqlen 8k --head-dim "$head_dim" $mask \
-        --algorithm flash_v2,flash_v3 --rungs
+        --algorithm flash_v2,flash_v3 --rungs || return
     done
   done >"$folder/ladder.jsonl"
 }
@@ -38,7 +42,7 @@ tiles() { "$hbmscope" gpu tiles --seqlen 1k,2k,8k --json tiles.json >/dev/null &
 cluster() {
   for shape in "--heads 16 --head-dim 128 --block-kv 128" "--heads 8 --head-dim 256"; do
     # shellcheck disable=SC2086 # words
-    run --engine gpu --dtype bf16 --batch 2 --seqlen 8k $shape --algorithm flash_v3 --cluster 2
+    run --engine gpu --dtype bf16 --batch 2 --seqlen 8k $shape --algorithm flash_v3 --cluster 2 || return
   done >"$folder/cluster.jsonl"
 }
 sustained() { # short bursts, and then so many launches in a row that the power limit sets the clock
@@ -46,13 +50,13 @@ sustained() { # short bursts, and then so many launches in a row that the power 
   for in_a_row in 1 50; do
     # A candidate refuses the shapes of other head dims, and says so.
     python3 "$reports/peers.py" --bridge "$(built libhbmscope_bridge.so)" --shapes shapes.txt --in-a-row "$in_a_row" \
-      --implementations cudnn,flash_v3,d64_192x128,d64_192x128_cluster,d128_128x176_first,d128_128x176_first_cluster,d256_128x80,d256_128x80_cluster
+      --implementations cudnn,flash_v3,d64_192x128,d64_192x128_cluster,d128_128x176_first,d128_128x176_first_cluster,d256_128x80,d256_128x80_cluster || return
   done >"$folder/sustained.jsonl"
 }
 forward() { bash "$reports/forward.sh" "$hbmscope" >"$folder/forward.jsonl"; }
 heads() {
   for heads in 1 2 4 8; do
-    run --engine auto --dtype bf16 --algorithm flash_v3 --cluster 1 --seqlen 128k --head-dim 128 --heads "$heads" --repeats 2
+    run --engine auto --dtype bf16 --algorithm flash_v3 --cluster 1 --seqlen 128k --head-dim 128 --heads "$heads" --repeats 2 || return
   done >"$folder/heads.jsonl"
 }
 orders() { bash "$reports/orders.sh" "$hbmscope" >"$folder/orders.jsonl"; }
@@ -77,7 +81,9 @@ naive,flash_v2+flash_v3 --seqlen-q 130 --seqlen-kv 200 --head-dim 256 --window 6
 naive,flash_v2+flash_v3 --seqlen 200 --heads 140 --head-dim 64 --causal
 naive,flash_v2+flash_v3 --seqlen 300 --heads 70 --head-dim 64
 naive,flash_v2+flash_v3 --seqlen-q 300 --seqlen-kv 4200 --heads 3 --head-dim 128
+naive --seqlen-q 150 --seqlen-kv 120000 --head-dim 64
 flash_v3 --seqlen 200 --heads 140 --head-dim 128
+flash_v3 --seqlen-q 600 --seqlen-kv 200 --heads 60 --head-dim 128 --causal --cluster 2
 flash_v3 --seqlen-q 300 --seqlen-kv 500 --heads 60 --head-dim 256 --cluster 2
 SHAPES
 }
@@ -88,9 +94,14 @@ fi
 for part in "$@"; do
   case "$part" in
     tests | ladder | probe | peers | tiles | cluster | sustained | forward | heads | orders | order_times | sanitizer) ;;
-    *) echo "no such part: $part" >&2; exit 2 ;;
+    *) echo "measure.sh: no such part: $part" >&2; exit 2 ;;
   esac
+done
+failed=0
+for part in "$@"; do
   begin=$SECONDS code=0
   "$part" || code=$?
   echo "$part: $((SECONDS - begin)) s, exit code $code" >&2
+  if [ "$code" -ne 0 ]; then failed=1; fi
 done
+exit "$failed"

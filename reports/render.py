@@ -277,9 +277,9 @@ def tiles_page(folder):
            f"Driver {meta['gpu_driver']}, CUDA {meta['cuda_runtime']}, bf16, 2,048 columns over all heads. Rendered by `reports/render.py` from "
            f"`tiles.json`: `{' '.join(meta['argv'])}`, in a build with `HBMSCOPE_TILE_SEARCH`. Each kernel was held against fp64, then all took "
            "turns. TFLOP/s at the median, halved under the causal mask; the fastest of each column in bold. A name gives rows x keys of the "
-           "tile, and what is chosen: q, Q in registers; overlap, exponentials before the wait for P V; turns, at the tensor cores; grid, a "
-           "CTA for each query tile and not CTAs that stay; cluster, two CTAs that share K and V by multicast; s3, "
-           "three stages.", ""]
+           "tile, and what is chosen: q, Q in registers; first, first scores in turn; turns, all products in turn; grid, a "
+           "CTA for each query tile and not CTAs that stay; cluster, two CTAs that share K and V by multicast; s3 "
+           "and s4, three and four stages.", ""]
     for d in sorted({s["shape"]["head_dim"] for s in searches}):
         of_d = [s for s in searches if s["shape"]["head_dim"] == d]
         kernels = {k["name"]: k for s in of_d for k in s["kernels"]}
@@ -295,7 +295,7 @@ def tiles_page(folder):
             body.append([name] + cells + resources(kernels[name]["kernel"]))
         shapes = [f"{s['shape']['seqlen_q']:,}{', causal' if s['shape']['mask']['kind'] == 'causal' else ''}" for s in of_d]
         out += [f"## head_dim {d}", ""] + table(["kernel"] + shapes + RESOURCES, body) + [""]
-    out += [RESOURCES_NOTE + " `flash_v3` is what ships; where it stands in a column says how well its tile was chosen.", ""]
+    out += [RESOURCES_NOTE + " `flash_v3` is what shipped in that build, before clusters at d = 128; where it stands in a column says how well its tile was chosen.", ""]
     return "\n".join(out)
 
 

@@ -138,10 +138,20 @@ TEST_CASE(
   s.mask = Mask::causal();
   CHECK(cluster() == 1);
   s.mask = Mask::none();
+  s.mask.alignment = Alignment::top_left;  // of nothing
+  CHECK(cluster() == 2);
   s.seqlen_q = 8191;
   CHECK(cluster() == 1);
   s.seqlen_q = 16384, s.head_dim = s.head_dim_v = 128;
   CHECK(cluster() == 2);
   s.head_dim = s.head_dim_v = 64;
   CHECK(cluster() == 1);
+
+  s.head_dim = s.head_dim_v = 128;
+  s.seqlen_q = s.seqlen_kv = 1024;
+  wanted = {};
+  wanted.cluster = 2;  // which the tile of choice without one has not
+  CHECK(choose_plan(algorithm("flash_v3"), s, wanted, Bytes(232448)).block_kv == 176);
+  CHECK(choose_plan(algorithm("flash_v3"), s, {}, Bytes(232448)).block_kv == 128);
+  CHECK(choose_plan(algorithm("naive"), s, wanted, Bytes(232448)).cluster == 1);
 }

@@ -188,7 +188,9 @@ TEST_CASE(
       ++side_by_side;
       return;
     }
-    CHECK(std::fabs(off) < 0.22);
+    const bool masked = held.shape.mask != Mask::none(), upwards = held.plan.order == CtaOrder::ascending;
+    const bool as_large_as_l2 = v3 && !masked && held.shape.seqlen_q == 65536 && held.shape.head_dim == 64;
+    CHECK(std::fabs(off) < (as_large_as_l2 || (masked && upwards) ? 0.22 : 0.2));
     const std::vector<KernelWalk> kernels = algorithm(held.algorithm).walk(held.shape, held.plan);
     if (held.shape.mask == Mask::none() &&
         kv_in_flight(kernels[0], held.shape, l2_of(held.run), held.plan.order) <= Bytes(15 << 20)) {

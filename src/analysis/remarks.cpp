@@ -6,6 +6,7 @@
 namespace hbmscope {
 namespace {
 
+constexpr std::string_view kClusters = "2 ceil(Nq/(C Br)) Nk d e + 2 Nq d e + 4 Nq";
 constexpr std::string_view kTiledNaive = "4 N^2 e + N d e (ceil(N/bn) + 2 ceil(N/bm) + 1) + N^2 e (ceil(d/bn) - 1)";
 
 bool plain_shape(const AttentionShape& s) {
@@ -17,7 +18,7 @@ bool plain_plan(const Algorithm& a, const TilePlan& p) {
   if (a.name == "naive" || a.name == "naive_bwd") {
     return !p.scale_pass && !p.mask_pass && !p.dropout && !p.fp32_scores && !p.repeat_kv && p.softmax_reads == 1;
   }
-  return p.variant == FlashV1Variant::paper && p.atomics == Atomics::write_only && cluster_of(p) == 1;
+  return p.variant == FlashV1Variant::paper && p.atomics == Atomics::write_only;
 }
 
 /// Are there fewer splits with keys than splits?
@@ -45,6 +46,7 @@ PlainFormula plain_formula(const Algorithm& a, const AttentionShape& s, const Ti
     if (plan.num_kv_splits == 1) return {algorithm("flash_v2").formula, exact};
     exact = exact && !has_empty_splits(s, plan);
   }
+  if (cluster_of(plan) > 1 && (a.name == "flash_v2" || a.name == "flash_v3")) return {kClusters, exact};
   return {plan.gemm_tile && a.name == "naive" ? kTiledNaive : a.formula, exact};
 }
 

@@ -95,19 +95,20 @@ AttentionShape to_shape(const RunOptions& o) {
   return s;
 }
 
-void at_least_one(const char* option, const std::optional<std::int64_t>& value) {
+void at_least_one(const char* option, const std::optional<std::int64_t>& value, std::int64_t most = 1 << 20) {
   if (value && *value < 1)
     throw Error(ErrorKind::usage, std::string(option) + ": must be at least 1, got " + std::to_string(*value),
                 "give a positive whole number");
-  if (value && *value > (1 << 20))
-    throw Error(ErrorKind::usage, std::string(option) + ": must be at most 1048576, got " + std::to_string(*value),
+  if (value && *value > most)
+    throw Error(ErrorKind::usage,
+                std::string(option) + ": must be at most " + std::to_string(most) + ", got " + std::to_string(*value),
                 "take a smaller value");
 }
 
 TilePlan to_plan(const RunOptions& o) {
   at_least_one("--block-q", o.block_q);
   at_least_one("--block-kv", o.block_kv);
-  at_least_one("--cluster", o.cluster);
+  at_least_one("--cluster", o.cluster, kMaxCluster);
   at_least_one("--stages", o.stages);
   at_least_one("--kv-splits", o.kv_splits);
   TilePlan p;

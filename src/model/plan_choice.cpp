@@ -91,7 +91,7 @@ TilePlan choose_tiles(const Algorithm& a, const AttentionShape& s, const TilePla
   } else if (!asked) {
     const std::int64_t most = largest_useful_block_q(a, s, plan);
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles(std::begin(kTiles), std::end(kTiles));
-    if (const QueryTile first = flash_v3_tile(s); a.name == "flash_v3")
+    if (const QueryTile first = flash_v3_tile(s, wanted); a.name == "flash_v3")
       tiles.insert(tiles.begin(), {first.block_q, first.block_kv});
     for (const auto& [block_q, block_kv] : tiles) {
       if (wanted.block_q == 0) plan.block_q = std::min(block_q, most);
@@ -114,7 +114,7 @@ TilePlan choose_tiles(const Algorithm& a, const AttentionShape& s, const TilePla
 
 TilePlan choose_plan(const Algorithm& a, const AttentionShape& s, const TilePlan& wanted, Bytes sram) {
   TilePlan plan = choose_tiles(a, s, wanted, sram);
-  plan.cluster = a.name == "flash_v3" ? flash_v3_cluster(s, plan) : cluster_of(plan);
+  plan.cluster = a.name == "flash_v3" ? flash_v3_cluster(s, plan) : uses(a, PlanKey::cluster) ? cluster_of(plan) : 1;
   return plan;
 }
 
@@ -146,18 +146,19 @@ std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
   return hopper && tensor_cores ? "flash_v3" : "flash_v2";
 }
 
-QueryTile flash_v3_tile(const AttentionShape& s) {
+QueryTile flash_v3_tile(const AttentionShape& s, const TilePlan& wanted) {
   const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
   const bool short_causal = s.mask.window_right && s.seqlen_q <= 1024;
   if (width <= 64) return short_causal || s.seqlen_q <= 128 ? QueryTile{128, 128} : QueryTile{192, 128};
-  const std::int64_t cluster = s.mask == Mask::none() && std::min(s.seqlen_q, s.seqlen_kv) >= 8192 ? 2 : 1;
+  const bool all_see_all = !s.mask.window_left && !s.mask.window_right;
+  const std::int64_t cluster = all_see_all && std::min(s.seqlen_q, s.seqlen_kv) >= 8192 ? 2 : 1;
   if (width > 128) return {128, 80, cluster};
-  return s.seqlen_kv > 4096 ? QueryTile{128, 176, cluster} : QueryTile{128, 128};
+  return s.seqlen_kv > 4096 || wanted.cluster > 1 ? QueryTile{128, 176, cluster} : QueryTile{128, 128};
 }
 
 std::int64_t flash_v3_cluster(const AttentionShape& s, const TilePlan& plan) {
   if (plan.cluster != 0) return plan.cluster;
-  const QueryTile first = flash_v3_tile(s);
+  const QueryTile first = flash_v3_tile(s, plan);
   return plan.block_q == first.block_q && plan.block_kv == first.block_kv ? first.cluster : 1;
 }
 

@@ -25,6 +25,10 @@ enum class CtaOrder : std::uint8_t {
 /// a panel row by row. So most of K of the panel in hand stays in L2, however long a head is.
 inline constexpr std::int64_t kPanelBytes = 8 << 20;
 
+/// CTAs of a cluster at most: 8 everywhere, 16 where a kernel says that it will do without portability (CUDA C++
+/// Programming Guide, thread block clusters).
+inline constexpr std::int64_t kMaxCluster = 16;
+
 /// How one kernel is tiled. Each algorithm reads its own part (Algorithm::plan_keys) and ignores the rest.
 struct TilePlan {
   std::int64_t block_q = 0;   ///< query rows of a tile (Br in the papers); 0: not chosen yet

@@ -6,6 +6,7 @@
 #include "core/csv.hpp"
 #include "core/version.hpp"
 #include "report/profile_report.hpp"
+#include "report/run_csv.hpp"
 #include "report/run_json.hpp"
 
 namespace hbmscope {
@@ -190,11 +191,11 @@ void add_counters(Json& algorithm, const ProfileImport& p) {
 class CsvRows {
  public:
   explicit CsvRows(const ProfileImport& p) : p_(p) {
-    out_ =
-        "source,launch,kernel,stage,algorithm,block_q,block_kv,gemm_tile,boundary,against,provenance,status,reason,"
-        "read_bytes,write_bytes,"
+    out_ = fmt::format(
+        "source,launch,kernel,stage,algorithm,{},boundary,against,provenance,status,reason,read_bytes,write_bytes,"
         "total_bytes,counted_over_predicted_read,counted_over_predicted_write,counted_over_predicted_total,time_s,"
-        "tensor_instructions\n";
+        "tensor_instructions\n",
+        kPlanColumns);
   }
 
   std::string write() {
@@ -214,12 +215,9 @@ class CsvRows {
     return bytes ? fmt::format("{}", bytes->value()) : std::string();
   }
   [[nodiscard]] std::string algorithm() const {
-    if (!p_.beside) return ",,,";
+    if (!p_.beside) return ",,,,";
     const AlgorithmResult& a = *p_.algorithm();
-    const auto block = [](std::int64_t side) { return side > 0 ? fmt::format("{}", side) : std::string(); };
-    return fmt::format(
-        "{},{},{},{}", a.algorithm->name, block(a.plan.block_q), block(a.plan.block_kv),
-        a.plan.gemm_tile ? fmt::format("{}x{}", (*a.plan.gemm_tile)[0], (*a.plan.gemm_tile)[1]) : std::string());
+    return fmt::format("{},{}", a.algorithm->name, plan_cells(*a.algorithm, a.plan));
   }
   [[nodiscard]] std::string who(const std::string& launches, std::string_view kernel, std::string_view stage) const {
     return fmt::format("{},{},{},{},{}", csv_field(p_.source), launches, csv_field(kernel), stage, algorithm());

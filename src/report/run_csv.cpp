@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/csv.hpp"
 
 namespace hbmscope {
@@ -20,19 +22,16 @@ std::string shape_cells(const RunResult& r) {
 class CsvWriter {
  public:
   explicit CsvWriter(const RunResult& r) : shape_(shape_cells(r)) {
-    out_ =
+    out_ = fmt::format(
         "gpu,pass,batch,num_heads,num_kv_heads,seqlen_q,seqlen_kv,head_dim,head_dim_v,dtype,mask,window_left,window_"
-        "right,alignment,live_pairs,"
-        "algorithm,block_q,block_kv,gemm_tile,stage,boundary,provenance,status,reason,tensor,read_bytes,write_bytes,"
-        "total_bytes\n";
+        "right,alignment,live_pairs,algorithm,{},stage,boundary,provenance,status,reason,tensor,read_bytes,write_bytes,"
+        "total_bytes\n",
+        kPlanColumns);
   }
   void entry(const AlgorithmResult& a, std::string_view stage, const TrafficEntry& e) {
-    const std::string gemm =
-        e.plan.gemm_tile ? fmt::format("{}x{}", (*e.plan.gemm_tile)[0], (*e.plan.gemm_tile)[1]) : std::string();
-    const auto block = [](std::int64_t b) { return b > 0 ? fmt::format("{}", b) : std::string(); };
-    const std::string head = fmt::format("{},{},{},{},{},{},{},{},{},{}", shape_, a.algorithm->name,
-                                         block(e.plan.block_q), block(e.plan.block_kv), gemm, stage, name(e.boundary),
-                                         name(e.provenance), name(e.traffic.status), csv_field(e.traffic.reason));
+    const std::string head =
+        fmt::format("{},{},{},{},{},{},{},{}", shape_, a.algorithm->name, plan_cells(*a.algorithm, e.plan), stage,
+                    name(e.boundary), name(e.provenance), name(e.traffic.status), csv_field(e.traffic.reason));
     if (!e.traffic) {
       out_ += head + ",,,,\n";
       return;
@@ -52,6 +51,14 @@ class CsvWriter {
 };
 
 }  // namespace
+
+std::string plan_cells(const Algorithm& algorithm, const TilePlan& plan) {
+  const auto keys = algorithm.plan_keys;
+  const bool clusters = std::find(keys.begin(), keys.end(), PlanKey::cluster) != keys.end();
+  const auto side = [](std::int64_t n) { return n > 0 ? fmt::format("{}", n) : std::string(); };
+  return fmt::format("{},{},{},{}", side(plan.block_q), side(plan.block_kv), clusters ? side(cluster_of(plan)) : "",
+                     plan.gemm_tile ? fmt::format("{}x{}", (*plan.gemm_tile)[0], (*plan.gemm_tile)[1]) : "");
+}
 
 std::string run_to_csv(const RunResult& r) {
   CsvWriter csv(r);

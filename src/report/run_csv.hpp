@@ -9,4 +9,8 @@ namespace hbmscope {
 /// cells (RFC 4180).
 std::string run_to_csv(const RunResult& result);
 
+/// The cells of kPlanColumns; empty where the algorithm has no such tile.
+std::string plan_cells(const Algorithm& algorithm, const TilePlan& plan);
+inline constexpr const char* kPlanColumns = "block_q,block_kv,cluster,gemm_tile";
+
 }  // namespace hbmscope

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -145,15 +146,15 @@ class TrafficTables {
     const bool wide = most.as_double() > 1.01 * least.as_double();
     const bool overflows = a.kv_in_flight && *a.kv_in_flight > r_.l2_effective;
     if (!wide && !overflows && !view_.explain && a.algorithm->name != "flash_v2") return;
-    std::string words = fmt::format("{}: ", a.algorithm->name);
-    if (entry.hit_rate) words += fmt::format("L2 serves {} of its reads", text::percent(*entry.hit_rate));
+    std::vector<std::string> words;
+    if (entry.hit_rate) words.push_back(fmt::format("L2 serves {} of its reads", text::percent(*entry.hit_rate)));
     if (a.kv_in_flight && r_.l2_effective.value() > 0) {
-      words += fmt::format("; K and V in flight {}, {} the effective {}", text::binary_bytes(*a.kv_in_flight),
-                           overflows ? "more than" : "within", text::binary_bytes(r_.l2_effective));
+      words.push_back(fmt::format("K and V in flight {}, {} the effective {}", text::binary_bytes(*a.kv_in_flight),
+                                  overflows ? "more than" : "within", text::binary_bytes(r_.l2_effective)));
     }
-    if (wide) words += fmt::format("; {} to {}, by how CTAs keep pace", text::bytes(least), text::bytes(most));
-    words += clock_words(a, entry);
-    t.notes.push_back(words + ".");
+    if (wide) words.push_back(fmt::format("{} to {}, by how CTAs keep pace", text::bytes(least), text::bytes(most)));
+    if (words.empty()) return;
+    t.notes.push_back(fmt::format("{}: {}{}.", a.algorithm->name, fmt::join(words, "; "), clock_words(a, entry)));
   }
 
   /// Where the interval owes an end to the clocks of SMs, or would if there had been time.
@@ -190,8 +191,9 @@ class TrafficTables {
           row("(naive)", "operands once: a floor", floor->traffic, naive_at(Boundary::sm_l2, Pass::forward)));
     for (const AlgorithmResult& a : r_.algorithms) {
       if (cluster_of(a.plan) > 1)
-        t.notes.push_back(fmt::format("{}: clusters of {} CTAs, which load each tile of K and V once for all of them.",
-                                      a.algorithm->name, cluster_of(a.plan)));
+        t.notes.push_back(
+            fmt::format("{}: clusters of {} CTAs, which load each tile of K and V once; all of their SMs receive it.",
+                        a.algorithm->name, cluster_of(a.plan)));
     }
     if (has_hbm(r_)) why_two_tables(t, r_.request.pass == "backward" ? Pass::backward : Pass::forward);
     if (view_.explain) {

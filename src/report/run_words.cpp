@@ -52,17 +52,12 @@ std::string_view flash_order(const AttentionShape& s) {
 std::string filled_in(std::string_view formula, const AttentionShape& s, const TilePlan& plan) {
   const std::array<std::int64_t, 2> gemm = plan.gemm_tile.value_or(kDefaultGemmTile);
   const std::map<std::string, std::int64_t, std::less<>> values{
-      {"N", s.seqlen_q},
-      {"Nq", s.seqlen_q},
-      {"Nk", s.seqlen_kv},
-      {"d", s.head_dim},
-      {"e", s.element_bytes()},
-      {"Br", plan.block_q},
-      {"Bc", plan.block_kv},
-      {"S", plan.num_kv_splits},
-      {"bm", gemm[0]},
-      {"bn", gemm[1]},
-      {"T_c", plan.block_kv > 0 ? (s.seqlen_kv + plan.block_kv - 1) / plan.block_kv : 0}};
+      {"N", s.seqlen_q},         {"Nq", s.seqlen_q},
+      {"Nk", s.seqlen_kv},       {"d", s.head_dim},
+      {"e", s.element_bytes()},  {"Br", plan.block_q},
+      {"C", cluster_of(plan)},   {"Bc", plan.block_kv},
+      {"S", plan.num_kv_splits}, {"bm", gemm[0]},
+      {"bn", gemm[1]},           {"T_c", plan.block_kv > 0 ? (s.seqlen_kv + plan.block_kv - 1) / plan.block_kv : 0}};
   // The explanation after a comma defines a symbol and stays out.
   formula = formula.substr(0, formula.find(", "));
   std::string out;

@@ -103,7 +103,7 @@ void set(TilePlan& to, PlanKey key, const Fields& from) {
       if (from.find("pack_gqa") != nullptr) to.pack_gqa = from.optional_bool("pack_gqa", false);
       break;
     case PlanKey::cluster:
-      to.cluster = count("cluster", to.cluster);
+      to.cluster = count("cluster", to.cluster, kMaxCluster);
       break;
     case PlanKey::num_kv_splits:
       to.num_kv_splits = count("num_kv_splits", to.num_kv_splits);

@@ -155,6 +155,7 @@ TEST_CASE("pairs of CTAs that share their keys: random shapes, masks and orders,
 
 TEST_CASE("rows of S that SMEM, registers beside it, or nothing on chip holds") {
   const std::unique_ptr<Device> device = open_device(0);
+  if (device->properties().compute_major != 9) return;  // the lengths are those of 227 KiB of SMEM
   std::map<std::string_view, int> seen;
   AttentionShape s;
   s.seqlen_q = 150;  // more rows than SMs

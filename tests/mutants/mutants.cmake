@@ -80,7 +80,7 @@ mutant(algorithms/closed_form.cpp "std::min(keys, (jhi + 1) * block_kv)" "std::m
 mutant(algorithms/closed_form.cpp "jlo / tiles_per_split + 1)" "jlo / tiles_per_split)")
 mutant(algorithms/closed_form.cpp "(rows + block_q - 1) / block_q" "(rows + block_q) / block_q")
 mutant(algorithms/closed_form.cpp "query_tiles * keys" "query_tiles * key_tiles * block_kv")
-mutant(algorithms/flash_v2.cpp "plan.block_q * plan.cluster, plan" "plan.block_q * (plan.cluster - 1), plan")
+mutant(algorithms/flash_v2.cpp "plan.block_q * cluster, plan" "plan.block_q * (cluster - 1), plan")
 
 get_property(survivors GLOBAL PROPERTY survivors)
 if(survivors)
