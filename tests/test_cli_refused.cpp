@@ -50,6 +50,7 @@ const std::vector<Refusal> kRefused{
     {"run --sram 0", "--sram: "},
     {"run --sram 4611686018427387904", "--sram: must be at most", "227KiB"},
     {"run --cluster -1", "--cluster: must not be negative", "a whole number from 1 on"},
+    {"run --cluster 17", "--cluster: must be at most 16, got 17", "a smaller value"},
     {"run --stages 0", "--stages: must be at least 1, got 0", "give a positive whole number"},
     {"run --algorithm naive --stages 2", "--stages: has no effect on naive", "flash_v2, flash_v3"},
     {"run --stages 999 --block-q 128 --block-kv 64 --algorithm flash_v2", "SMEM", "fewer stages"},

@@ -77,16 +77,22 @@ Case flash_v2_case(AttentionShape shape, FlashV1Variant, const std::string& sour
   return c;
 }
 
+template <class Tile>
+void take_hopper_tile(Case& c, Tile) {
+  c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv, c.plan.cluster = Tile::kCluster;
+  c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}, {"C", Tile::kCluster}};
+  c.smem_bytes = static_cast<std::int64_t>(Tile::kTileBytes);
+}
+Case rung_case(AttentionShape shape, FlashV1Variant, const std::string&) {
+  Case c{shape, {}, {}, {}};
+  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, [&](auto tile) { take_hopper_tile(c, tile); });
+  return c;
+}
 Case flash_v3_case(AttentionShape shape, FlashV1Variant, const std::string&) {
   Case c{shape, {}, {}, {}};
   TilePlan wanted;
   if (shape.seqlen_q % 2 != 0) wanted.block_q = 128, wanted.block_kv = 176, wanted.cluster = 2;  // where there are two
-  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, wanted, [&](auto tile) {
-    using Tile = decltype(tile);
-    c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv, c.plan.cluster = Tile::kCluster;
-    c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}, {"C", Tile::kCluster}};
-    c.smem_bytes = static_cast<std::int64_t>(Tile::kTileBytes);
-  });
+  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, wanted, [&](auto tile) { take_hopper_tile(c, tile); });
   return c;
 }
 
@@ -136,11 +142,11 @@ const std::vector<Subject>& subjects() {
       {"naive_cublas", "naive", {Dtype::fp16, Dtype::bf16}, cublas_case},
       {"flash_v1", "flash_v1", {Dtype::fp16, Dtype::bf16, Dtype::fp32}, flash_v1_case},
       {"flash_v2", "flash_v2", {Dtype::fp16, Dtype::bf16}, flash_v2_case},
-      {"flash_v3a", "flash_v3", {Dtype::bf16}, flash_v3_case},
-      {"flash_v3b", "flash_v3", {Dtype::bf16}, flash_v3_case},
-      {"flash_v3c", "flash_v3", {Dtype::bf16}, flash_v3_case},
-      {"flash_v3d", "flash_v3", {Dtype::bf16}, flash_v3_case},
-      {"flash_v3e", "flash_v3", {Dtype::bf16}, flash_v3_case},
+      {"flash_v3a", "flash_v3", {Dtype::bf16}, rung_case},
+      {"flash_v3b", "flash_v3", {Dtype::bf16}, rung_case},
+      {"flash_v3c", "flash_v3", {Dtype::bf16}, rung_case},
+      {"flash_v3d", "flash_v3", {Dtype::bf16}, rung_case},
+      {"flash_v3e", "flash_v3", {Dtype::bf16}, rung_case},
       {"flash_v3", "flash_v3", {Dtype::fp16, Dtype::bf16}, flash_v3_case},
   };
   return table;
@@ -167,11 +173,14 @@ class Reader {
 
   std::vector<std::string> complaints() {
     std::smatch found;
-    if (!std::regex_search(source_, found, std::regex("\\bPipeline kPipeline_(\\w+)\\{"))) return {};
-    const auto subject = std::find_if(subjects().begin(), subjects().end(),
-                                      [&](const Subject& s) { return s.pipeline == found[1].str(); });
+    const std::regex defined("\\bPipeline kPipeline_(\\w+)\\{|^HBMSCOPE_FLASH_V3_RUNG\\((\\w), ",
+                             std::regex::multiline);
+    if (!std::regex_search(source_, found, defined)) return {};
+    const std::string name = found[1].matched ? found[1].str() : "flash_v3" + found[2].str();
+    const auto subject =
+        std::find_if(subjects().begin(), subjects().end(), [&](const Subject& s) { return s.pipeline == name; });
     if (subject == subjects().end()) {
-      complain(1, "tests/test_kernel_contracts.cpp does not know the tiles of pipeline " + found[1].str());
+      complain(1, "tests/test_kernel_contracts.cpp does not know the tiles of pipeline " + name);
       return complaints_;
     }
     std::istringstream text(source_);

@@ -119,3 +119,19 @@ TEST_CASE("the papers' orders take Nq and Nk where they differ, and are left out
   CHECK(has(one, "Paper - (its orders are of N queries on N keys"));
   CHECK_FALSE(has(one, "N^2 ="));
 }
+
+TEST_CASE("a note has words, and only algorithms that run in clusters say so") {
+  for (const char* arguments :
+       {"--algorithm flash_v2 --kv-lengths 0", "--algorithm flash_v2 --kv-lengths 0 --l2 none"}) {
+    const std::string report = report_of(arguments);
+    CHECK_FALSE(has(report, ": ;"));
+    CHECK_FALSE(has(report, "flash_v2: ."));
+  }
+  const std::string four = report_of("--algorithm naive,flash_v1,flash_v2,split_kv --cluster 2 --seqlen 512");
+  CHECK(has(four, "flash_v2: clusters of 2 CTAs"));
+  for (const char* without : {"naive: clusters", "flash_v1: clusters", "split_kv: clusters"})
+    CHECK_FALSE(has(four, without));
+  CHECK(has(four, "Q outer, 2 x 128 x 128"));
+  const std::string explained = report_of("--algorithm flash_v3 --seqlen 8k --explain");
+  CHECK(has(explained, "2 ceil(Nq/(C Br)) Nk d e"));
+}
