@@ -56,6 +56,11 @@ RunResult run_with(RunRequest request, const DeviceStatus& device, const Progres
     result.notes.push_back("flash is " + flash + " for this shape on " + result.request.gpu.name +
                            ", the fastest of the kernels here");
   }
+  if (result.request.rungs && !device.present) {
+    result.notes.push_back(
+        "--rungs: flash_v3a to flash_v3e are measured, not predicted: they load what flash_v3 loads with one CTA a "
+        "tile");
+  }
   quote_papers(result);
   count_traffic(result);
   if (wants(result, Engine::sim)) simulate_traffic(result, progress.fraction);

@@ -139,6 +139,23 @@ TEST_CASE("pairs of CTAs that share their keys: random shapes, masks and orders,
     check_shape(*device, shape, wanted, seen, std::span(&flash_v3, 1));
   }
   CHECK(seen["flash_v3"] == 60);
+  // More pairs than run at once, several times over, so that pairs draw; and heads whose first pairs see no key.
+  AttentionShape many;
+  many.dtype = Dtype::bf16;
+  many.batch = 4;
+  many.num_heads = 40, many.num_kv_heads = 8;
+  for (const std::int64_t keys : {64, 700}) {
+    for (const Mask& mask : {Mask::none(), Mask::causal(), Mask{50, 20, Alignment::bottom_right}}) {
+      for (const CtaOrder order : {CtaOrder::ascending, CtaOrder::longest_first_interleaved}) {
+        many.seqlen_q = 600, many.seqlen_kv = keys;
+        many.head_dim = many.head_dim_v = keys == 64 ? 256 : 128;
+        many.mask = mask;
+        TilePlan wanted;
+        wanted.cluster = 2, wanted.order = order;
+        check_shape(*device, many, wanted, seen, std::span(&flash_v3, 1));
+      }
+    }
+  }
   AttentionShape s;
   s.seqlen_kv = 8200;
   s.num_heads = 2, s.num_kv_heads = 1;
