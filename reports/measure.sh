@@ -18,12 +18,13 @@ built() { # name
 hbmscope="$(built hbmscope)"
 work="$(mktemp -d)" && cd "$work"
 trap 'rm -rf "$work"' EXIT
+made="$work/made" && mkdir "$made" # what a part makes, until it has succeeded
 
 run() { # args...: one line of JSON
   rm -f row.json
   "$hbmscope" run --json row.json "$@" >/dev/null && tr -d '\n' <row.json && echo
 }
-tests() { "$(built hbmscope_gpu_tests)" --no-colors=true >"$folder/tests.txt"; }
+tests() { "$(built hbmscope_gpu_tests)" --no-colors=true >"$made/tests.txt"; }
 ladder() {
   for head_dim in 64 128 256; do
     for mask in "" --causal; do
@@ -31,19 +32,19 @@ ladder() {
       run --engine auto --dtype bf16 --batch 2 --heads $((2048 / head_dim)) --seqlen 8k --head-dim "$head_dim" $mask \
         --algorithm flash_v2,flash_v3 --rungs || return
     done
-  done >"$folder/ladder.jsonl"
+  done >"$made/ladder.jsonl"
 }
-probe() { "$hbmscope" gpu probe --json probe.json >/dev/null && mv probe.json "$folder"; }
+probe() { "$hbmscope" gpu probe --json probe.json >/dev/null && mv probe.json "$made"; }
 peers() {
   python3 "$reports/peers.py" --bridge "$(built libhbmscope_bridge.so)" \
-    --implementations fa2,cudnn,flash_v2,flash_v3a,flash_v3b,flash_v3c,flash_v3d,flash_v3e,flash_v3 >"$folder/peers.jsonl"
+    --implementations fa2,cudnn,flash_v2,flash_v3a,flash_v3b,flash_v3c,flash_v3d,flash_v3e,flash_v3 >"$made/peers.jsonl"
 }
-tiles() { "$hbmscope" gpu tiles --seqlen 1k,2k,8k --json tiles.json >/dev/null && mv tiles.json "$folder"; }
+tiles() { "$hbmscope" gpu tiles --seqlen 1k,2k,8k --json tiles.json >/dev/null && mv tiles.json "$made"; }
 cluster() {
   for shape in "--heads 16 --head-dim 128 --block-kv 128" "--heads 8 --head-dim 256"; do
     # shellcheck disable=SC2086 # words
     run --engine gpu --dtype bf16 --batch 2 --seqlen 8k $shape --algorithm flash_v3 --cluster 2 || return
-  done >"$folder/cluster.jsonl"
+  done >"$made/cluster.jsonl"
 }
 sustained() { # short bursts, and then so many launches in a row that the power limit sets the clock
   printf '%s 0\n' "2 32 8192 64" "1 32 16384 64" "2 16 8192 128" "1 16 16384 128" "2 8 8192 256" "1 8 16384 256" >shapes.txt
@@ -51,16 +52,16 @@ sustained() { # short bursts, and then so many launches in a row that the power 
     # A candidate refuses the shapes of other head dims, and says so.
     python3 "$reports/peers.py" --bridge "$(built libhbmscope_bridge.so)" --shapes shapes.txt --in-a-row "$in_a_row" \
       --implementations cudnn,flash_v3,d64_192x128,d64_192x128_cluster,d128_128x176_first,d128_128x176_first_cluster,d256_128x80,d256_128x80_cluster || return
-  done >"$folder/sustained.jsonl"
+  done >"$made/sustained.jsonl"
 }
-forward() { bash "$reports/forward.sh" "$hbmscope" >"$folder/forward.jsonl"; }
+forward() { bash "$reports/forward.sh" "$hbmscope" >"$made/forward.jsonl"; }
 heads() {
   for heads in 1 2 4 8; do
     run --engine auto --dtype bf16 --algorithm flash_v3 --cluster 1 --seqlen 128k --head-dim 128 --heads "$heads" --repeats 2 || return
-  done >"$folder/heads.jsonl"
+  done >"$made/heads.jsonl"
 }
-orders() { bash "$reports/orders.sh" "$hbmscope" >"$folder/orders.jsonl"; }
-order_times() { python3 "$reports/order_times.py" "$hbmscope" >"$folder/order_times.jsonl"; }
+orders() { bash "$reports/orders.sh" "$hbmscope" >"$made/orders.jsonl"; }
+order_times() { python3 "$reports/order_times.py" "$hbmscope" >"$made/order_times.jsonl"; }
 sanitizer() { # one line a tool, shape and set of kernels, and the kernels that racecheck names
   while read -r kernels shape; do
     for tool in memcheck racecheck; do
@@ -74,7 +75,7 @@ sanitizer() { # one line a tool, shape and set of kernels, and the kernels that 
         grep -o "Race reported between.*" out.txt | sed 's/ in [^ ]*//g' | sort -u | head -n 5 | sed 's/^/  /' || true
       done
     done
-  done >"$folder/sanitizer.txt" <<'SHAPES'
+  done >"$made/sanitizer.txt" <<'SHAPES'
 naive,flash_v2+flash_v3 --seqlen 300 --heads 2 --head-dim 128 --causal
 naive,flash_v2+flash_v3 --seqlen 257 --heads 4 --kv-heads 2 --head-dim 72
 naive,flash_v2+flash_v3 --seqlen-q 130 --seqlen-kv 200 --head-dim 256 --window 60
@@ -102,6 +103,6 @@ for part in "$@"; do
   begin=$SECONDS code=0
   "$part" || code=$?
   echo "$part: $((SECONDS - begin)) s, exit code $code" >&2
-  if [ "$code" -ne 0 ]; then failed=1; fi
+  if [ "$code" -eq 0 ]; then mv "$made"/* "$folder"; else failed=1; fi
 done
 exit "$failed"
