@@ -79,9 +79,9 @@ void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, const Ti
   const std::int64_t width = std::max(head_dim, head_dim_v);
   if (width <= 64 && plan.block_q == FlashV3Tile64Short::kBlockQ) return f(FlashV3Tile64Short{});
   if (width > 64 && width <= 128 && plan.block_kv == FlashV3Tile128Long::kBlockKv) {
-    return plan.cluster == 2 ? f(FlashV3Tile128Pair{}) : f(FlashV3Tile128Long{});
+    return plan.cluster == FlashV3Tile128Pair::kCluster ? f(FlashV3Tile128Pair{}) : f(FlashV3Tile128Long{});
   }
-  if (width > 128 && plan.cluster == 2) return f(FlashV3Tile256Pair{});
+  if (width > 128 && plan.cluster == FlashV3Tile256Pair::kCluster) return f(FlashV3Tile256Pair{});
   with_flash_v3_tile(head_dim, head_dim_v, f);
 }
 

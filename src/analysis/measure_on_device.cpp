@@ -192,8 +192,7 @@ void measure_on_device(RunResult& r, const std::function<void(const std::string&
     item.pipeline = peer;
     request.items.push_back(std::move(item));
   }
-  // The rungs below flash_v3, each faster than the one before. All receive the same bytes; in pairs flash_v3 loads
-  // fewer.
+  // The rungs that lead up to flash_v3. All receive the same bytes; in pairs flash_v3 loads fewer.
   const auto top = std::find_if(request.items.begin(), request.items.end(),
                                 [](const MeasureRequest::Item& i) { return i.pipeline->name == "flash_v3"; });
   if (r.request.rungs && top != request.items.end()) {

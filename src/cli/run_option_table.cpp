@@ -51,9 +51,8 @@ const RunOption kRunOptions[]{
      "Query heads of a kv head share a tile (split_kv: by default)"},
     {kPlan, "--no-pack-gqa", FlagOption{&O::no_pack_gqa}, nullptr, "They do not (flash_v2: by default)"},
     {kPlan, "--cluster", CountOption{&O::cluster}, nullptr,
-     "flash_v2, flash_v3: query tiles that share each K and V tile by multicast (default: 1; flash_v3's own tiles "
-     "beyond "
-     "head_dim 64: 2 for 8,192 queries and keys and more without a mask)"},
+     "flash_v2, flash_v3: query tiles that share each K and V tile by multicast (default: 1; flash_v3's own "
+     "tiles beyond head_dim 64: 2 for 8,192 queries and keys and more without a mask)"},
     {kPlan, "--stages", CountOption{&O::stages}, nullptr,
      "flash_v2, flash_v3, split_kv: tiles of K and of V on chip; from 2 on the next are loaded meanwhile (default: 1; "
      "on a GPU, the kernel's)"},

@@ -75,9 +75,8 @@ void say_clusters(Table& t, const RunResult& r) {
     const Bytes keys = loaded[Tensor::K].read + loaded[Tensor::V].read;
     const Bytes expected = loaded.sum().read + Count(cluster_of(a.plan) - 1) * keys;
     t.notes.push_back(fmt::format(
-        "{}: {} CTAs share each tile of K and V that one of them loads, and the hardware counts what SMs receive: {} "
-        "by "
-        "the closed form ({:.3f}); L2 looked up {}.",
+        "{}: {} CTAs share each tile of K and V that one loads, and the hardware counts what SMs receive: {} by the "
+        "closed form ({:.3f}); L2 looked up {}.",
         a.algorithm->name, a.plan.cluster, text::bytes(expected),
         a.measured->hw.sm_l2.read->as_double() / expected.as_double(),
         a.measured->hw.l2_lookup ? text::bytes(*a.measured->hw.l2_lookup) : "a number of bytes nobody counted"));
