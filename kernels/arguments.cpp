@@ -25,6 +25,7 @@ AttentionArgs make_args(const AttentionShape& s, const TilePlan& plan) {
   a.band_high = s.mask.window_right ? edge(offset + std::min(*s.mask.window_right, kNoLimit)) : edge(kNoLimit);
   a.order = plan.order;
   a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.head_dim)));
+  a.o_scale = output_scale(s.dtype);
   a.to_log2 = a.scale * std::numbers::log2e_v<float>;
   return a;
 }

@@ -31,6 +31,7 @@ struct AttentionArgs {
   CtaOrder order = CtaOrder::ascending;
   float scale = 0;    ///< 1 / sqrt(head_dim)
   float to_log2 = 0;  ///< scale * log2 e: exp(scale * s) = 2^(to_log2 * s)
+  float o_scale = 1;  ///< O leaves multiplied by it (flash_v3)
 
   template <class T>
 #ifdef __CUDACC__
@@ -48,6 +49,13 @@ inline constexpr std::int64_t kMaxSeqlen = 1 << 28;
 /// Row stride of S and P: seqlen_kv rounded up to 16 elements, so that every row starts on a 16-byte boundary.
 constexpr std::int64_t score_stride(std::int64_t seqlen_kv) {
   return (seqlen_kv + 15) / 16 * 16;
+}
+
+/// What O is multiplied with before it is rounded. Elements of O are means of those of V, so they are no larger but often
+/// far smaller, and fp8 has few numbers below 2^-6: there O leaves so much larger that random inputs, within +-5.5, still
+/// fit its range. It belongs to the result, as the scale of an fp8 tensor does.
+constexpr float output_scale(Dtype dtype) {
+  return dtype == Dtype::fp8 ? 64 : 1;
 }
 
 /// Fills in all but the pointers.

@@ -13,6 +13,10 @@ namespace hbmscope::kernels {
 
 using Half = __half;
 using BFloat16 = __nv_bfloat16;
+/// FP8 E4M3: no infinity, largest 448.
+struct Fp8 {
+  std::uint8_t bits;
+};
 
 constexpr int kWarpSize = 32;
 constexpr float kLn2 = 0.69314718055994530942f;

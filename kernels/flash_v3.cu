@@ -1,19 +1,20 @@
 // Idea:    flash_v3e with CTAs that stay and draw query tiles: the first copies of the next run while one is finished
 // Reads:   Q = B*H*Nq*d*e; K = B*H*ceil(Nq/(C*Br))*Nk*d*e; V = B*H*ceil(Nq/(C*Br))*Nk*dv*e
 // Writes:  O = B*H*Nq*dv*e; LSE = B*H*Nq*4
-// On chip: (Br*D + 4*Bc*D)*e
+// On chip: (Br*D + 2*S*Bc*D)*e + T*ceil(Bc/128)*128*D
 // Costs:   2*B*H*ceil(Nq/(C*Br))*C*Br*ceil(Nk/Bc)*Bc*(D+D)
 //
 // Top rung of the Hopper kernel, after FlashAttention-3 (arXiv 2407.08608). A warpgroup of its own, with few registers,
 // starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. C of them are a cluster: two
 // where heads are long, wider than 64 and nothing is masked, else one. Each copies its part of a tile of keys into the SMEM
 // of all. D is head_dim rounded up to a compiled width: the copy engine fills with zeros what lies beyond the tensor, and
-// the products run over them. Tiles that the mask hides whole are neither read nor computed. Needs a GPU of compute
-// capability 9.0.
+// the products run over them. Tiles that the mask hides whole are neither read nor computed. S tiles each of K and V lie on
+// chip; of fp8 (flash_v3_fp8.cuh) T tiles of V turned round besides. Needs a GPU of compute capability 9.0.
 #include <algorithm>
 #include <atomic>
 
 #include "kernels/flash_v3.cuh"
+#include "kernels/flash_v3_fp8.cuh"
 #include "model/plan_choice.hpp"
 
 namespace hbmscope::kernels {
@@ -65,6 +66,8 @@ __device__ void copy_queries(const AttentionArgs& a, const InputMaps& maps, cons
 /// The thread that copies. It does not stop at the end of a query tile: the next one finds its first tiles there.
 template <class Tile, bool kCounted>
 __device__ void copy_tiles(const AttentionArgs& a, const InputMaps& maps, QueryTiles tiles, const Smem<Tile>& smem) {
+  // V is wanted a step after K. Of fp8 it has to be turned round before.
+  constexpr int kBehind = Tile::kElementBytes == 2 ? 1 : 0;
   ByteCounter<kCounted> counter;
   unsigned place = blockIdx.x, kv_count = 0;  // of tiles so far
 #pragma unroll 1
@@ -88,9 +91,9 @@ __device__ void copy_tiles(const AttentionArgs& a, const InputMaps& maps, QueryT
       if (n == 0) copy_queries(a, maps, smem, work, q_count, counter);  // room for them comes after room for keys
       // Not before the last copy of keys has begun: who draws early keeps a tile from who is idle.
       if (n + 1 == max(1, kv_tiles)) draw = draw_tile(tiles, smem, q_count);
-      if (n > 0) {
-        smem.wait_v_free(at - 1);
-        copy_v(a, maps, smem, work, n - 1, at - 1, counter);
+      if (n >= kBehind && n - kBehind < kv_tiles) {
+        smem.wait_v_free(at - kBehind);
+        copy_v(a, maps, smem, work, n - kBehind, at - kBehind, counter);
       }
     }
     kv_count += kv_tiles;
@@ -120,7 +123,7 @@ struct Turns {
 
 /// A warpgroup computes 64 rows of O, of one query tile after the other.
 template <class T, class Tile, bool kCounted>
-__device__ __forceinline__ void compute_rows(const AttentionArgs& a, const Smem<Tile>& smem) {
+__device__ __forceinline__ void compute_rows(const AttentionArgs& a, const SmemOf<Tile>& smem) {
   ByteCounter<kCounted> counter;
   unsigned kv_count = 0;  // of tiles so far
   const auto this_warpgroup = [] { return thread_now() / 128 - 1; };
@@ -189,7 +192,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
                     const QueryTiles tiles) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ unsigned char smem_bytes[];
-  const Smem<Tile> smem(smem_bytes);
+  const SmemOf<Tile> smem(smem_bytes);
   if (threadIdx.x == 0) smem.init_barriers();
   if constexpr (Tile::kCluster > 1) {
     sync_cluster();
@@ -199,6 +202,9 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   if (threadIdx.x < 128) {
     shrink_registers<Tile::kCopyRegisters>();
     if (threadIdx.x == 0) copy_tiles<Tile, kCounted>(a, maps, tiles, smem);
+    if constexpr (Tile::kElementBytes == 1) {
+      if (threadIdx.x >= 32) turn_values<Tile>(smem, static_cast<int>(threadIdx.x) / 32 - 1);
+    }
   } else {
     grow_registers<Tile::kComputeRegisters>();
     compute_rows<T, Tile, kCounted>(a, smem);
@@ -247,6 +253,10 @@ namespace hbmscope::kernels {
 namespace {
 
 void launch(const Call& call) {
+  if (call.dtype == Dtype::fp8) {
+    return with_flash_v3_fp8_tile(call.args.head_dim, call.args.head_dim_v,
+                                  [&](auto tile) { launch_tile<Fp8, decltype(tile)>(call); });
+  }
   with_flash_v3_tile(call.args.head_dim, call.args.head_dim_v, call.plan, [&](auto tile) {
     using Tile = decltype(tile);
     call.dtype == Dtype::bf16 ? launch_tile<BFloat16, Tile>(call) : launch_tile<Half, Tile>(call);
@@ -266,15 +276,24 @@ TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
   if (p.block_q == 0) p.block_q = fastest.block_q;
   if (p.block_kv == 0) p.block_kv = fastest.block_kv;
   p.cluster = flash_v3_cluster(s, p);
-  with_flash_v3_tile(s.head_dim, s.head_dim_v, p, [&](auto tile) { take_tile<decltype(tile)>("flash_v3", p); });
+  const auto take = [&](auto tile) { take_tile<decltype(tile)>("flash_v3", p); };
+  if (s.dtype == Dtype::fp8) {
+    with_flash_v3_fp8_tile(s.head_dim, s.head_dim_v, take);
+    return p;
+  }
+  with_flash_v3_tile(s.head_dim, s.head_dim_v, p, take);
   return p;
 }
 
 }  // namespace
 
 std::string unsupported_by_flash_v3(const AttentionShape& s) {
-  if (s.dtype != Dtype::fp16 && s.dtype != Dtype::bf16) return "the tensor-core kernel takes fp16 and bf16";
+  if (s.dtype == Dtype::fp32) return "the tensor-core kernel takes fp16, bf16 and fp8";
   if (!on_hopper()) return "flash_v3 needs a Hopper GPU (compute capability 9.0); flash_v2 runs on this one";
+  for (const auto& [name, dim] : {std::pair{"head_dim", s.head_dim}, std::pair{"head_dim_v", s.head_dim_v}}) {
+    if (s.dtype != Dtype::fp8 || dim % 16 == 0) continue;
+    return std::string(name) + " " + std::to_string(dim) + " is not a multiple of 16, which rows of fp8 have to be";
+  }
   return unsupported_shape(s);
 }
 std::string unsupported_by_rung(const AttentionShape& s) {

@@ -15,7 +15,8 @@ template <class Tile>
 InputMaps input_maps(const Call& call) {
   const AttentionArgs& a = call.args;
   const auto map = [&](Tensor tensor, int heads, int rows, int width, int box_rows) {
-    return panel_map({a.get<void>(tensor), call.dtype, a.batch, heads, rows, width, width}, box_rows);
+    const int words = width * Tile::kElementBytes / 2;  // two elements of fp8 travel as one of 16 bits
+    return panel_map({a.get<void>(tensor), call.dtype, a.batch, heads, rows, words, words}, box_rows);
   };
   constexpr int kCopied = Tile::kBlockKv / Tile::kCluster;
   return {map(Tensor::Q, a.num_heads, a.seqlen_q, a.head_dim, 64),
@@ -51,7 +52,7 @@ std::string unsupported_by_rung(const AttentionShape& shape);
 template <class Tile>
 struct Work;
 
-/// What lies where in SMEM. Tiles are panels of 64 columns; each warpgroup's 64 rows of Q are a tile of their own. Each
+/// What lies where in SMEM. Tiles are panels of 64 columns, of fp8 128; each warpgroup's 64 rows of Q are a tile of their own. Each
 /// tile has two barriers: full, when it has come, and free, when all that read it are done: of Q each thread says so, of K
 /// and V each warp. So has the word in which CTAs of a cluster are told what was drawn for them.
 template <class Tile>
@@ -111,13 +112,14 @@ struct Smem {
   __device__ void init_barriers() const {
     for (int warpgroup = 0; warpgroup < Tile::kWarpgroups; ++warpgroup) {
       init_barrier(q_full(warpgroup), 1);
-      init_barrier(q_free(warpgroup), 128);  // each thread reads work(n), and Q where it stays in registers
+      // Each thread reads work(n), and Q where it stays in registers.
+      init_barrier(q_free(warpgroup), 128 + (warpgroup == 0 ? Tile::kOtherReaders : 0));
     }
     for (unsigned n = 0; n < Tile::kStages; ++n) {
       init_barrier(k_full(n), 1);
       init_barrier(v_full(n), 1);
       init_barrier(k_free(n), 4 * Tile::kWarpgroups * Tile::kCluster);
-      init_barrier(v_free(n), 4 * Tile::kWarpgroups * Tile::kCluster);
+      init_barrier(v_free(n), Tile::kValueReaders * Tile::kCluster);
     }
     init_barrier(draw_full(), 1);
     init_barrier(draw_free(), Tile::kCluster);
@@ -161,19 +163,23 @@ struct Work {
   }
 };
 
+/// Panels, of 128 bytes a row, that a tile consists of.
+template <class Tile>
+constexpr int kPanels = Tile::kHeadDim * Tile::kElementBytes / (2 * kPanelWidth);
+
 /// Starts the copy of a warpgroup's rows of a query tile. HBM read: Q tile [Br, d]
 template <class Tile, class Counter>
 __device__ void copy_q(const AttentionArgs& a, const InputMaps& maps, const Smem<Tile>& smem, const Work<Tile>& work,
                        int warpgroup, Counter& counter) {
-  constexpr std::uint32_t kPanel = 64 * kPanelWidth * 2, kRows = 64 * Tile::kHeadDim * 2;  // bytes
+  constexpr std::uint32_t kPanel = 64 * kPanelWidth * 2, kRows = 64 * Tile::kHeadDim * Tile::kElementBytes;
   const int q = work.q_first + 64 * warpgroup;
   arrive_expecting(smem.q_full(warpgroup), kRows);
 #pragma unroll 1
-  for (int x = 0; x < Tile::kHeadDim / kPanelWidth; ++x) {
+  for (int x = 0; x < kPanels<Tile>; ++x) {
     start_tensor_load(smem.q + warpgroup * kRows + x * kPanel, maps.q, x * kPanelWidth, q, work.head, work.batch,
                       smem.q_full(warpgroup));
   }
-  counter.read(Tensor::Q, max(0, min(64, a.seqlen_q - q)) * a.head_dim * 2);
+  counter.read(Tensor::Q, max(0, min(64, a.seqlen_q - q)) * a.head_dim * Tile::kElementBytes);
 }
 /// And of all its warpgroups.
 template <class Tile, class Counter>
@@ -193,7 +199,7 @@ __device__ void copy_kv(Tensor tensor, const CUtensorMap& map, int width, const 
   const int c = work.kv_first + n * Tile::kBlockKv + part;
   arrive_expecting(full, Tile::kTileKv);
 #pragma unroll 1
-  for (int x = 0; x < Tile::kHeadDim / kPanelWidth; ++x) {
+  for (int x = 0; x < kPanels<Tile>; ++x) {
     const std::uint32_t at = to + (x * Tile::kBlockKv + part) * (kPanelWidth * 2);
     if constexpr (Tile::kCluster == 1) {
       start_tensor_load(at, map, x * kPanelWidth, c, work.kv_head, work.batch, full);
@@ -201,7 +207,7 @@ __device__ void copy_kv(Tensor tensor, const CUtensorMap& map, int width, const 
       start_tensor_multicast(at, map, x * kPanelWidth, c, work.kv_head, work.batch, full);
     }
   }
-  counter.read(tensor, max(0, min(kCopied, a.seqlen_kv - c)) * width * 2);
+  counter.read(tensor, max(0, min(kCopied, a.seqlen_kv - c)) * width * Tile::kElementBytes);
 }
 /// HBM read: K tile [Bc, d]. `at` counts the tiles of keys of the CTA, `n` those of the query tile.
 template <class Tile, class Counter>

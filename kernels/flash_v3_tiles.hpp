@@ -26,8 +26,9 @@ struct FlashV3Choice {
   int stages{2};          ///< tiles of K, and of V, in SMEM
 };
 
-template <int kD, FlashV3Choice kC>
+template <int kD, FlashV3Choice kC, int kE = 2>
 struct FlashV3Tile {
+  static constexpr int kElementBytes = kE;
   static constexpr int kHeadDim = kD;  ///< head_dim and head_dim_v, padded to
   static constexpr int kWarpgroups = kC.warpgroups;
   static constexpr int kBlockQ = 64 * kC.warpgroups;  ///< query rows of a CTA
@@ -39,13 +40,15 @@ struct FlashV3Tile {
   /// Registers a thread, once the warpgroup that copies has given back what it does not need. Together they are what
   /// the CTA begins with: 504 for two warpgroups and three times 168, 512 for three and four times 128.
   static constexpr int kCopyRegisters = kWarpgroups == 2 ? 24 : 32, kComputeRegisters = kWarpgroups == 2 ? 240 : 160;
-  static constexpr std::uint32_t kTileQ = kBlockQ * kD * 2, kTileKv = kBlockKv * kD * 2;  ///< bytes
+  static constexpr std::uint32_t kTileQ = kBlockQ * kD * kE, kTileKv = kBlockKv * kD * kE;  ///< bytes
   static constexpr std::size_t kTileBytes = kTileQ + 2 * kStages * kTileKv;
-  static constexpr std::size_t kBarrierBytes = 320;  ///< and words behind the barriers
+  static constexpr std::size_t kBarrierBytes = 448;  ///< and words behind the barriers
+  static constexpr int kValueReaders = 4 * kWarpgroups;  ///< warps that have to be done with a tile of V
+  static constexpr int kOtherReaders = 0;                ///< of word what the query tile is, beside those that compute
   /// And so much that the first tile can start on a multiple of 1024.
   static constexpr std::size_t kSmem = kTileBytes + kBarrierBytes + 1024;
   static_assert(kWarpgroups == 2 || kWarpgroups == 3, "one warpgroup copies, two or three compute");
-  static_assert(kD % 64 == 0 && kBlockKv % 16 == 0, "panels are 64 wide, P feeds the tensor cores 16 keys at a time");
+  static_assert(kD * kE % 128 == 0 && kBlockKv * kE % 32 == 0, "panels and the tensor cores' steps, in bytes");
   static_assert(kBlockKv % (8 * kCluster) == 0, "each CTA of a cluster copies its part of a tile, whole swizzles of it");
   static_assert(kSmem <= 232448, "SMEM of a CTA on Hopper");
 };
@@ -57,6 +60,23 @@ struct QFromSmem : Tile {
   static constexpr bool kQInRegisters = false;
 };
 
+/// fp8. The tensor cores take V by columns only: three warps beside the one that copies turn each tile of it round, into
+/// panels of 128 keys.
+template <int kD, FlashV3Choice kC, int kTurned = 2>
+struct FlashV3Fp8Tile : FlashV3Tile<kD, kC, 1> {
+  using Base = FlashV3Tile<kD, kC, 1>;
+  static constexpr int kCopyRegisters = 40;
+  static constexpr int kComputeRegisters = kC.warpgroups == 2 ? 232 : 152;
+  static constexpr int kTurners = 3, kValueReaders = kTurners, kOtherReaders = kTurners;
+  static constexpr int kChunksTurned = 4;  ///< of 16 columns, that a warp turns round at once
+  static constexpr int kStagesTurned = kTurned;  ///< tiles of V turned round, in SMEM
+  static constexpr int kPanelsTurned = (kC.block_kv + 127) / 128;
+  static constexpr std::uint32_t kTileTurned = kPanelsTurned * kD * 128;  ///< bytes
+  static constexpr std::size_t kTileBytes = Base::kTileBytes + kTurned * kTileTurned;
+  static constexpr std::size_t kSmem = Base::kSmem + kTurned * kTileTurned;
+  static_assert(kC.cluster == 1 && kC.block_kv % 32 == 0 && kSmem <= 232448);
+};
+
 using FlashV3Tile64 = FlashV3Tile<64, FlashV3Choice{.warpgroups = 3, .block_kv = 128}>;
 using FlashV3Tile64Short = FlashV3Tile<64, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true}>;
 using FlashV3Tile128 = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .block_kv = 128, .q_in_registers = true, .in_turn = InTurn::first_scores}>;
@@ -65,6 +85,14 @@ using FlashV3Tile128Pair = FlashV3Tile<128, FlashV3Choice{.warpgroups = 2, .bloc
 using FlashV3Tile256 = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80}>;
 using FlashV3Tile256Pair = FlashV3Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 80, .cluster = 2}>;
 
+using FlashV3Fp8Tile128 = FlashV3Fp8Tile<128, FlashV3Choice{.warpgroups = 3, .block_kv = 96, .in_turn = InTurn::first_scores, .stages = 4}, 3>;
+using FlashV3Fp8Tile256 = FlashV3Fp8Tile<256, FlashV3Choice{.warpgroups = 2, .block_kv = 96, .in_turn = InTurn::first_scores}, 2>;
+
+/// Calls f with the fp8 tile of a head_dim.
+template <class F>
+void with_flash_v3_fp8_tile(std::int64_t head_dim, std::int64_t head_dim_v, F&& f) {
+  std::max(head_dim, head_dim_v) <= 128 ? f(FlashV3Fp8Tile128{}) : f(FlashV3Fp8Tile256{});
+}
 /// Calls f with the tile of a head_dim.
 template <class F>
 void with_flash_v3_tile(std::int64_t head_dim, std::int64_t head_dim_v, F&& f) {

@@ -50,7 +50,7 @@ __device__ inline void wait_wgmma() {
 /// How operand B lies in SMEM: rows are columns of the product (K in Q K^T), or rows of the depth (V in P V).
 enum class OperandB { by_column, by_depth };
 
-/// [wgmma.mma_async] c[64 x 8 n] (+)= A[64 x 16] B[16 x 8 n], under way when it returns; without `add` c is
+/// [wgmma.mma_async] c[64 x 8 n] (+)= A[64 x 16] B[16 x 8 n], of fp8 32 in place of 16, under way when it returns; without `add` c is
 /// overwritten. Warp w of the four holds rows 16 w to 16 w + 15 of c as multiply_add does: lane l rows l/4 and l/4 + 8,
 /// of each block of 8 columns 2 (l%4) and the next.
 template <class T, OperandB kB, int kBlocks>
@@ -112,29 +112,31 @@ __device__ inline void start_wgmma(float (&c)[kBlocks][4], const std::uint32_t (
 #define HBMSCOPE_C_15 HBMSCOPE_C_14, HBMSCOPE_C(28)
 #define HBMSCOPE_C_16 HBMSCOPE_C_15, HBMSCOPE_C(30)
 
-// `n` columns are `x` times sixteen; the registers of c come first, then the operands numbered by the rest.
-#define HBMSCOPE_WGMMA(T, dtype, kB, transposed, n, x, r0, r1, r2, r3, r4, r5)                                       \
+// `n` columns are `x` times sixteen; the registers of c come first, then the operands numbered by the rest. A step of the
+// depth is 32 bytes of a row, `depth` elements. Only 16-bit operands have a say in how they lie: `ss` and `rs` say it.
+#define HBMSCOPE_WGMMA(T, dtype, kB, depth, ss, rs, n, x, r0, r1, r2, r3, r4, r5)                                    \
   template <>                                                                                                        \
   __device__ inline void start_wgmma<T, kB, 2 * x>(float(&c)[2 * x][4], std::uint64_t a, std::uint64_t b, int add) { \
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #r2 ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." dtype \
-                 "." dtype " {" HBMSCOPE_R_##x "}, %" #r0 ", %" #r1 ", p, 1, 1, 0, " #transposed "; }"               \
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #r2 ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k" #depth       \
+                 ".f32." dtype "." dtype " {" HBMSCOPE_R_##x "}, %" #r0 ", %" #r1 ", p, 1, 1" ss "; }"                \
                  : HBMSCOPE_C_##x                                                                                    \
                  : "l"(a), "l"(b), "r"(add));                                                                        \
   }                                                                                                                  \
   template <>                                                                                                        \
   __device__ inline void start_wgmma<T, kB, 2 * x>(float(&c)[2 * x][4], const std::uint32_t(&a)[4], std::uint64_t b, \
                                                    int add) {                                                        \
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #r5 ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." dtype \
-                 "." dtype " {" HBMSCOPE_R_##x "}, {%" #r0 ", %" #r1 ", %" #r2 ", %" #r3 "}, %" #r4                  \
-                                               ", p, 1, 1, " #transposed "; }"                                       \
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #r5 ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k" #depth       \
+                 ".f32." dtype "." dtype " {" HBMSCOPE_R_##x "}, {%" #r0 ", %" #r1 ", %" #r2 ", %" #r3 "}, %" #r4    \
+                 ", p, 1, 1" rs "; }"                                                                                \
                  : HBMSCOPE_C_##x                                                                                    \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                                    \
   }
-#define HBMSCOPE_WGMMA_ALL(...)                                         \
-  HBMSCOPE_WGMMA(Half, "f16", OperandB::by_column, 0, __VA_ARGS__)      \
-  HBMSCOPE_WGMMA(Half, "f16", OperandB::by_depth, 1, __VA_ARGS__)       \
-  HBMSCOPE_WGMMA(BFloat16, "bf16", OperandB::by_column, 0, __VA_ARGS__) \
-  HBMSCOPE_WGMMA(BFloat16, "bf16", OperandB::by_depth, 1, __VA_ARGS__)
+#define HBMSCOPE_WGMMA_ALL(...)                                                    \
+  HBMSCOPE_WGMMA(Half, "f16", OperandB::by_column, 16, ", 0, 0", ", 0", __VA_ARGS__)      \
+  HBMSCOPE_WGMMA(Half, "f16", OperandB::by_depth, 16, ", 0, 1", ", 1", __VA_ARGS__)       \
+  HBMSCOPE_WGMMA(BFloat16, "bf16", OperandB::by_column, 16, ", 0, 0", ", 0", __VA_ARGS__) \
+  HBMSCOPE_WGMMA(BFloat16, "bf16", OperandB::by_depth, 16, ", 0, 1", ", 1", __VA_ARGS__)  \
+  HBMSCOPE_WGMMA(Fp8, "e4m3", OperandB::by_column, 32, "", "", __VA_ARGS__)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 // clang-format off
 HBMSCOPE_WGMMA_ALL(64, 4, 32, 33, 34, 35, 36, 37)
@@ -200,6 +202,25 @@ HBMSCOPE_WGMMA_ALL(256, 16, 128, 129, 130, 131, 132, 133)
 #undef HBMSCOPE_R13
 #undef HBMSCOPE_R14
 #undef HBMSCOPE_R15
+
+// ---- fp8
+// ------------------------------------------------------------------------------------------------------------------
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/// [cvt] Two fp32 rounded to nearest even, at most +-448, in the lower 16 bits.
+template <>
+__device__ inline std::uint32_t pack<Fp8>(float low, float high) {
+  unsigned short both;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+  return both;
+}
+#endif
+/// [stmatrix] Four 8 x 8 matrices of 16-bit elements to SMEM, as load_matrices has them.
+__device__ inline void store_matrices(std::uint32_t address, const std::uint32_t (&r)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r[0]), "r"(r[1]),
+               "r"(r[2]), "r"(r[3])
+               : "memory");
+}
 
 // ---- what the asynchronous proxy reads
 // -------------------------------------------------------------------------------

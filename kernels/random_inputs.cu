@@ -1,3 +1,5 @@
+#include <cuda_fp8.h>
+
 #include <algorithm>
 
 #include "kernels/common.cuh"
@@ -33,6 +35,16 @@ __device__ inline float normal(std::uint32_t bits, const Segment* segments) {
   return __uint_as_float(__float_as_uint(magnitude) | (bits << 31));
 }
 
+/// As the CPU rounds.
+template <class T>
+__device__ inline T rounded(float x) {
+  if constexpr (std::is_same_v<T, Fp8>) {
+    return {__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3)};
+  } else {
+    return from_float<T>(x);
+  }
+}
+
 /// One thread a pair of neighbouring columns of one row.
 template <class T>
 __global__ void random_rows(T* to, std::uint64_t key, std::int64_t heads, std::int64_t rows, int columns,
@@ -48,8 +60,8 @@ __global__ void random_rows(T* to, std::uint64_t key, std::int64_t heads, std::i
              static_cast<std::uint64_t>(row));
     const std::uint64_t both = hash(row_key, static_cast<std::uint64_t>(pair));
     T* at = to + row_of_all * columns + 2 * pair;
-    at[0] = from_float<T>(normal(static_cast<std::uint32_t>(both), segments));
-    if (2 * pair + 1 < columns) at[1] = from_float<T>(normal(static_cast<std::uint32_t>(both >> 32), segments));
+    at[0] = rounded<T>(normal(static_cast<std::uint32_t>(both), segments));
+    if (2 * pair + 1 < columns) at[1] = rounded<T>(normal(static_cast<std::uint32_t>(both >> 32), segments));
   }
 }
 
@@ -70,6 +82,7 @@ void launch_random_inputs(void* to, Tensor tensor, const AttentionShape& s, std:
   if (s.dtype == Dtype::fp32) run(static_cast<float*>(to));
   if (s.dtype == Dtype::fp16) run(static_cast<Half*>(to));
   if (s.dtype == Dtype::bf16) run(static_cast<BFloat16*>(to));
+  if (s.dtype == Dtype::fp8) run(static_cast<Fp8*>(to));
   check_launch("random_inputs");
 }
 

@@ -120,9 +120,10 @@ struct Rescale {
   bool any;  ///< of the warp's rows
 };
 
-/// m = max(m, row maximum of s / sqrt(d)).
+/// m = max(m, row maximum of s / sqrt(d) - headroom): exponentials are then up to 2^headroom, and so is the row's l.
 template <int kM, int kN>
-__device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)[kM][kN][4], float to_log2) {
+__device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)[kM][kN][4], float to_log2,
+                                             float headroom = 0) {
   Rescale<kM> r;
   bool moved = false;
 #pragma unroll
@@ -132,7 +133,7 @@ __device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)
       float most = s[i][0][2 * half];
 #pragma unroll
       for (int n = 0; n < kN; ++n) most = fmaxf(most, fmaxf(s[i][n][2 * half], s[i][n][2 * half + 1]));
-      const float before = row.m[i][half], now = fmaxf(before, quad_max(most) * to_log2);
+      const float before = row.m[i][half], now = fmaxf(before, fmaf(quad_max(most), to_log2, -headroom));
       row.m[i][half] = now;
       moved |= now > before;
       r.factor[i][half] = exp2_fast(before - now);  // 1 where it has not moved, 0 before the first key
@@ -191,18 +192,33 @@ __device__ inline void exponentiate(float (&s)[kM][kN][4], RowState<kM>& row, fl
   }
 }
 
-/// P = exp(s - m) as operand A of the next product, 16 keys each; `sum` grows by those of the lane's columns.
+/// Puts two neighbouring elements of P, of the nth block of eight keys and of row l/4 or l/4 + 8 (`half`), where operand
+/// A of the next product has them. The accumulators of two blocks are 16 keys of it in 16 bits. Those of four are 32 keys
+/// of it in fp8, though in another order, which V then has to have, too: key 2 (l%4) of each block and the next.
+template <class T, int kSteps>
+__device__ inline void put_p(std::uint32_t (&p)[kSteps][4], int n, int half, float p0, float p1) {
+  const std::uint32_t two = pack<T>(p0, p1);
+  if constexpr (sizeof(T) == 2) {
+    p[n / 2][n % 2 * 2 + half] = two;
+  } else {
+    std::uint32_t& word = p[n / 4][n % 4 / 2 * 2 + half];
+    word = n % 2 == 0 ? two : word | two << 16;
+  }
+}
+
+/// P = exp(s - m) as operand A of the next product; `sum` grows by those of the lane's columns.
 template <class T, int kBkv>
-__device__ inline void exponentiate_to_p(std::uint32_t (&p)[kBkv / 16][4], const float (&s)[1][kBkv / 8][4],
+__device__ inline void exponentiate_to_p(std::uint32_t (&p)[kBkv * sizeof(T) / 32][4],
+                                         const float (&s)[1][kBkv / 8][4],
                                          const float (&m)[2], float (&sum)[2], float to_log2) {
 #pragma unroll
-  for (int n = 0; n < kBkv / 8; ++n) {  // rows l/4, then l/4 + 8 of the first eight keys, then of the next
+  for (int n = 0; n < kBkv / 8; ++n) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float p0 = exp2_fast(fmaf(s[0][n][2 * half], to_log2, -m[half]));
       const float p1 = exp2_fast(fmaf(s[0][n][2 * half + 1], to_log2, -m[half]));
       sum[half] += p0 + p1;
-      p[n / 2][n % 2 * 2 + half] = pack<T>(p0, p1);
+      put_p<T>(p, n, half, p0, p1);
     }
   }
 }
@@ -252,15 +268,15 @@ __device__ inline void multiply_pv(float (&o)[kM][kD / 8][4], float (&s)[kM][kBk
   }
 }
 
-/// Sums l over the lanes of a row and divides O by it; a row without keys keeps O = 0.
+/// Sums l over the lanes of a row and divides O by it, times `scale`; a row without keys keeps O = 0.
 template <int kM, int kN>
-__device__ inline void finish_rows(RowState<kM>& row, float (&o)[kM][kN][4]) {
+__device__ inline void finish_rows(RowState<kM>& row, float (&o)[kM][kN][4], float scale = 1) {
 #pragma unroll
   for (int i = 0; i < kM; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       row.l[i][half] = quad_sum(row.l[i][half]);
-      const float inverse = row.l[i][half] == 0 ? 0.0f : 1.0f / row.l[i][half];
+      const float inverse = row.l[i][half] == 0 ? 0.0f : scale / row.l[i][half];
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
         o[i][n][2 * half] *= inverse;
@@ -304,11 +320,12 @@ __device__ inline void store_rows(T* to, const float (&o)[kM][kD / 8][4], std::u
   }
 }
 
-/// The same without SMEM: the four lanes that share a row trade their pairs of columns until each has a chunk of eight.
+/// The same without SMEM: the four lanes that share a row trade their pairs of columns until each has 16 bytes of it.
 template <class T, int kBlocks, class Counter>
 __device__ inline void store_rows_by_quads(T* to, const float (&o)[kBlocks][4], int warp_row, int rows, int width,
                                            Tensor tensor, Counter& counter) {
-  static_assert(kBlocks % 4 == 0, "a quad stores four blocks of eight columns at a time");
+  constexpr int kBlocksAWord = 2 / static_cast<int>(sizeof(T));  // of a lane's
+  static_assert(kBlocks % (4 * kBlocksAWord) == 0, "a quad stores 64 bytes of a row at a time");
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize, in_quad = lane % 4;
   const auto trade = [&](std::uint32_t& low, std::uint32_t& high, int distance) {
     const bool upper = (in_quad & distance) != 0;
@@ -320,15 +337,26 @@ __device__ inline void store_rows_by_quads(T* to, const float (&o)[kBlocks][4], 
     const int row = warp_row + 8 * half + lane / 4;
     T* of_row = to + std::int64_t{row} * width;
 #pragma unroll
-    for (int n = 0; n < kBlocks; n += 4) {
-      std::uint32_t words[4];
+    for (int n = 0; n < kBlocks; n += 4 * kBlocksAWord) {
+      std::uint32_t words[4] = {};
 #pragma unroll
-      for (int block = 0; block < 4; ++block) words[block] = pack<T>(o[n + block][2 * half], o[n + block][2 * half + 1]);
+      for (int block = 0; block < 4 * kBlocksAWord; ++block) {
+        const std::uint32_t two = pack<T>(o[n + block][2 * half], o[n + block][2 * half + 1]);
+        words[block / kBlocksAWord] |= two << 16 * (block % kBlocksAWord);
+      }
       trade(words[0], words[1], 1);
       trade(words[2], words[3], 1);
       trade(words[0], words[2], 2);
       trade(words[1], words[3], 2);
-      const int column = 8 * (n + in_quad);
+      if constexpr (kBlocksAWord == 2) {  // lower halves are one block, upper ones the next
+        const std::uint32_t got[4] = {words[0], words[1], words[2], words[3]};
+#pragma unroll
+        for (int block = 0; block < 2; ++block) {
+          words[2 * block] = __byte_perm(got[0], got[1], block == 0 ? 0x5410 : 0x7632);
+          words[2 * block + 1] = __byte_perm(got[2], got[3], block == 0 ? 0x5410 : 0x7632);
+        }
+      }
+      const int column = 8 * (n + kBlocksAWord * in_quad);
       const bool there = row < rows && column < width;
       // A branch here would keep the compiler from trading the next words meanwhile.
       asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5}; }" ::"r"(

@@ -2,7 +2,7 @@
 # Makes the saved runs anew on this machine's GPU: reports/measure.sh BUILD FOLDER [PART...]
 # BUILD holds hbmscope, hbmscope_gpu_tests and libhbmscope_bridge.so, built with -DHBMSCOPE_TILE_SEARCH=ON; FOLDER, which is
 # there, receives the files. Parts, all of them if none is named, in this order: tests ladder probe peers tiles cluster
-# sustained forward heads orders order_times sanitizer. peers and sustained need PyTorch, sanitizer compute-sanitizer.
+# sustained forward naive fp8 heads orders order_times sanitizer. peers and sustained need PyTorch, sanitizer compute-sanitizer.
 set -euo pipefail
 usage="usage: reports/measure.sh BUILD FOLDER [PART...]"
 build="$(realpath "${1:?$usage}")"
@@ -55,6 +55,24 @@ sustained() { # short bursts, and then so many launches in a row that the power 
   done >"$made/sustained.jsonl"
 }
 forward() { bash "$reports/forward.sh" "$hbmscope" >"$made/forward.jsonl"; }
+naive() { # cuBLAS runs beside it
+  for head_dim in 64 128 256; do
+    run --engine gpu --dtype bf16 --seqlen 8k --heads 8 --head-dim "$head_dim" --algorithm naive || return
+  done >"$made/naive.jsonl"
+}
+fp8() { # and the same shapes in bf16
+  for head_dim in 64 128 256; do
+    for tokens in 1 2 8 16; do
+      for mask in "" --causal; do
+        for dtype in fp8 bf16; do
+          # shellcheck disable=SC2086 # an empty mask is no argument
+          run --engine auto --dtype "$dtype" --batch $((16 / tokens)) --heads $((2048 / head_dim)) --seqlen "${tokens}k" \
+            --head-dim "$head_dim" $mask --algorithm flash_v3 || return
+        done
+      done
+    done
+  done >"$made/fp8.jsonl"
+}
 heads() {
   for heads in 1 2 4 8; do
     run --engine auto --dtype bf16 --algorithm flash_v3 --cluster 1 --seqlen 128k --head-dim 128 --heads "$heads" --repeats 2 || return
@@ -66,10 +84,14 @@ sanitizer() { # one line a tool, shape and set of kernels, and the kernels that 
   while read -r kernels shape; do
     for tool in memcheck racecheck; do
       for algorithms in ${kernels//+/ }; do
-        if [ "$algorithms" = flash_v3 ]; then algorithms="flash_v3 --rungs"; fi
         local args="$shape --algorithm $algorithms" code=0
+        case "$args" in
+          *--dtype*) ;; # which has no rungs
+          *flash_v3) args="$args --dtype bf16 --rungs" ;;
+          *) args="$args --dtype bf16" ;;
+        esac
         # shellcheck disable=SC2086 # words
-        timeout 300 compute-sanitizer --tool "$tool" "$hbmscope" run --engine gpu --dtype bf16 --hw-counters off --repeats 0 $args \
+        timeout 300 compute-sanitizer --tool "$tool" "$hbmscope" run --engine gpu --hw-counters off --repeats 0 $args \
           >out.txt 2>&1 || code=$?
         echo "$tool $args rc=$code $(grep SUMMARY out.txt | tail -n 1)"
         grep -o "Race reported between.*" out.txt | sed 's/ in [^ ]*//g' | sort -u | head -n 5 | sed 's/^/  /' || true
@@ -84,17 +106,19 @@ naive,flash_v2+flash_v3 --seqlen 300 --heads 70 --head-dim 64
 naive,flash_v2+flash_v3 --seqlen-q 300 --seqlen-kv 4200 --heads 3 --head-dim 128
 naive --seqlen-q 150 --seqlen-kv 120000 --head-dim 64
 flash_v3 --seqlen 200 --heads 140 --head-dim 128
+flash_v3 --dtype fp8 --seqlen 300 --heads 70 --head-dim 128 --causal
+flash_v3 --dtype fp8 --seqlen-q 200 --seqlen-kv 333 --heads 70 --head-dim 256
 flash_v3 --seqlen-q 600 --seqlen-kv 200 --heads 60 --head-dim 128 --causal --cluster 2
 flash_v3 --seqlen-q 300 --seqlen-kv 500 --heads 60 --head-dim 256 --cluster 2
 SHAPES
 }
 
 if [ $# -eq 0 ]; then
-  set -- tests ladder probe peers tiles cluster sustained forward heads orders order_times sanitizer
+  set -- tests ladder probe peers tiles cluster sustained forward naive fp8 heads orders order_times sanitizer
 fi
 for part in "$@"; do
   case "$part" in
-    tests | ladder | probe | peers | tiles | cluster | sustained | forward | heads | orders | order_times | sanitizer) ;;
+    tests | ladder | probe | peers | tiles | cluster | sustained | forward | naive | fp8 | heads | orders | order_times | sanitizer) ;;
     *) echo "measure.sh: no such part: $part" >&2; exit 2 ;;
   esac
 done

@@ -1,5 +1,5 @@
-// Holds the header of every kernel file that defines a pipeline against the model: what it says it reads, writes, keeps
-// on chip and computes, by tensor and stage, on random shapes.
+// Holds the header of every kernel file that defines a pipeline, or part of one, against the model: what it says it
+// reads, writes, keeps on chip and computes, by tensor and stage, on random shapes.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -47,6 +47,7 @@ struct Subject {
   std::string_view pipeline, algorithm;
   std::vector<Dtype> dtypes;
   Case (*make_case)(AttentionShape, FlashV1Variant, const std::string& source);
+  std::vector<std::string_view> stages{};  ///< that the file holds; nothing: all
 };
 
 /// The one number that `constant = NUMBER` gives in a source.
@@ -80,7 +81,9 @@ Case flash_v2_case(AttentionShape shape, FlashV1Variant, const std::string& sour
 template <class Tile>
 void take_hopper_tile(Case& c, Tile) {
   c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv, c.plan.cluster = Tile::kCluster;
-  c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}, {"C", Tile::kCluster}};
+  c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim},
+            {"C", Tile::kCluster}, {"S", Tile::kStages},   {"T", 0}};
+  if constexpr (requires { Tile::kStagesTurned; }) c.tile["T"] = Tile::kStagesTurned;
   c.smem_bytes = static_cast<std::int64_t>(Tile::kTileBytes);
 }
 Case rung_case(AttentionShape shape, FlashV1Variant, const std::string&) {
@@ -90,6 +93,10 @@ Case rung_case(AttentionShape shape, FlashV1Variant, const std::string&) {
 }
 Case flash_v3_case(AttentionShape shape, FlashV1Variant, const std::string&) {
   Case c{shape, {}, {}, {}};
+  if (shape.dtype == Dtype::fp8) {
+    kernels::with_flash_v3_fp8_tile(shape.head_dim, shape.head_dim_v, [&](auto tile) { take_hopper_tile(c, tile); });
+    return c;
+  }
   TilePlan wanted;
   if (shape.seqlen_q % 2 != 0) wanted.block_q = 128, wanted.block_kv = 176, wanted.cluster = 2;  // where there are two
   kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, wanted, [&](auto tile) { take_hopper_tile(c, tile); });
@@ -108,6 +115,12 @@ Case flash_v1_case(AttentionShape shape, FlashV1Variant variant, const std::stri
   return c;
 }
 
+std::optional<Flop> products_of_whole_slices(const FlopCount& flops, const Case& x) {
+  const AttentionShape& s = x.shape;
+  const bool padded = s.seqlen_kv % x.tile.at("Bc") != 0 || s.head_dim % 64 != 0 || s.head_dim_v % 64 != 0;
+  return padded ? std::nullopt : std::optional(flops.executed_matmul);
+}
+
 /// On chip is what the larger of the two products takes: GemmTile<rows, columns, warps, stages, ..> keeps `stages`
 /// slices, 64 deep, of both operands. The products are padded to such slices, the model's to the 16 of one instruction,
 /// so the two agree where nothing is padded.
@@ -121,11 +134,17 @@ Case naive_case(AttentionShape shape, FlashV1Variant, const std::string& source)
     const std::string slices = (*i)[3].str() + "*(" + (*i)[1].str() + "+" + (*i)[2].str() + ")*64*2";
     c.smem_bytes = std::max(*c.smem_bytes, Formula::value(slices, constants));
   }
-  c.costs = [](const FlopCount& flops, const Case& x) -> std::optional<Flop> {
-    const AttentionShape& s = x.shape;
-    const bool padded = s.seqlen_kv % x.tile.at("Bc") != 0 || s.head_dim % 64 != 0 || s.head_dim_v % 64 != 0;
-    return padded ? std::nullopt : std::optional(flops.executed_matmul);
-  };
+  c.costs = products_of_whole_slices;
+  return c;
+}
+
+/// As large a tile for both products; where O is no wider than 64, its tile is half as wide and so takes less SMEM.
+Case naive_hopper_case(AttentionShape shape, FlashV1Variant, const std::string& source) {
+  const std::int64_t rows = constant(source, "kBr"), depth = constant(source, "kDepth"), columns = rows;
+  Case c{shape, {}, {{"Br", rows}, {"Bc", columns}}, {}};
+  c.plan.gemm_tile = {rows, columns};
+  c.smem_bytes = 2 * (constant(source, "kStages") * (rows + columns) * depth + 2 * rows * columns);
+  c.costs = products_of_whole_slices;
   return c;
 }
 
@@ -139,6 +158,7 @@ Case cublas_case(AttentionShape shape, FlashV1Variant, const std::string&) {
 const std::vector<Subject>& subjects() {
   static const std::vector<Subject> table{
       {"naive", "naive", {Dtype::fp16, Dtype::bf16}, naive_case},
+      {"naive_hopper", "naive", {Dtype::fp16, Dtype::bf16}, naive_hopper_case, {"qk", "pv"}},
       {"naive_cublas", "naive", {Dtype::fp16, Dtype::bf16}, cublas_case},
       {"flash_v1", "flash_v1", {Dtype::fp16, Dtype::bf16, Dtype::fp32}, flash_v1_case},
       {"flash_v2", "flash_v2", {Dtype::fp16, Dtype::bf16}, flash_v2_case},
@@ -147,7 +167,7 @@ const std::vector<Subject>& subjects() {
       {"flash_v3c", "flash_v3", {Dtype::bf16}, rung_case},
       {"flash_v3d", "flash_v3", {Dtype::bf16}, rung_case},
       {"flash_v3e", "flash_v3", {Dtype::bf16}, rung_case},
-      {"flash_v3", "flash_v3", {Dtype::fp16, Dtype::bf16}, flash_v3_case},
+      {"flash_v3", "flash_v3", {Dtype::fp16, Dtype::bf16, Dtype::fp8}, flash_v3_case},
   };
   return table;
 }
@@ -175,11 +195,14 @@ class Reader {
     std::smatch found;
     const std::regex defined("\\bPipeline kPipeline_(\\w+)\\{|^HBMSCOPE_FLASH_V3_RUNG\\((\\w), ",
                              std::regex::multiline);
-    if (!std::regex_search(source_, found, defined)) return {};
-    const std::string name = found[1].matched ? found[1].str() : "flash_v3" + found[2].str();
+    const bool whole = std::regex_search(source_, found, defined);
+    const std::string name = !whole             ? fs::path(file_).stem().string()
+                             : found[1].matched ? found[1].str()
+                                                : "flash_v3" + found[2].str();
     const auto subject =
         std::find_if(subjects().begin(), subjects().end(), [&](const Subject& s) { return s.pipeline == name; });
     if (subject == subjects().end()) {
+      if (!whole) return {};
       complain(1, "tests/test_kernel_contracts.cpp does not know the tiles of pipeline " + name);
       return complaints_;
     }
@@ -227,7 +250,10 @@ class Reader {
                           {"d16", pad(shape.head_dim)},
                           {"dv16", pad(shape.head_dim_v)},
                           {"e", shape.element_bytes()}});
-        const std::vector<StageTraffic> stages = a.closed_form(shape, c.plan);
+        std::vector<StageTraffic> stages = a.closed_form(shape, c.plan);
+        std::erase_if(stages, [&](const StageTraffic& s) {
+          return !subject.stages.empty() && std::ranges::find(subject.stages, s.stage) == subject.stages.end();
+        });
         hold_traffic(contract.lines.at("Reads"), "read", stages, names, c);
         hold_traffic(contract.lines.at("Writes"), "written", stages, names, c);
         if (c.smem_bytes) hold_number(contract.lines.at("On chip"), *c.smem_bytes, "the launch asks for", names, c);
@@ -337,7 +363,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 }  // namespace
 
-TEST_CASE("the header of every kernel file that defines a pipeline says what the model says, on 200 shapes each") {
+TEST_CASE(
+    "the header of every kernel file that defines a pipeline or a part says what the model says, on 200 shapes each") {
   const fs::path root = HBMSCOPE_SOURCE_DIR;
   int files = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(root / "kernels")) {
@@ -352,6 +379,7 @@ TEST_CASE("the header of every kernel file that defines a pipeline says what the
 TEST_CASE("a slip in a header is found, with its file and line") {
   const fs::path kernels = fs::path(HBMSCOPE_SOURCE_DIR) / "kernels";
   const std::string v1 = text_of(kernels / "flash_v1.cu"), v2 = text_of(kernels / "flash_v2.cu");
+  const std::string v3 = text_of(kernels / "flash_v3.cu");
   struct Slip {
     const std::string& text;
     std::string from, to, found;
@@ -373,6 +401,7 @@ TEST_CASE("a slip in a header is found, with its file and line") {
            {v1, "init: O = ", "init: O = 2*", "O is stated as "},
            {v1, "fused: O = ", "O = ", "O stands twice in stage init"},
            {v1, "Otmp = B*H*(ceil(Nk/Bc)-1)*", "Otmp = B*H*ceil(Nk/Bc)*", "Otmp is stated as "},
+           {v3, " + T*ceil", " + S*ceil", "x.cu:4: \""},
            {v1, "Qb*Br", "Br", "x.cu:5: \"(Br + 2*Bc)*D*e\" is "},
        }) {
     CAPTURE(slip.to);

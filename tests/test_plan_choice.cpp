@@ -89,10 +89,10 @@ TEST_CASE("one token of a GQA model waits for HBM and not for the padding of its
   CHECK(a.flops(s, full).executed_matmul.value() == 8 * flops.executed_matmul.value());
 }
 
-TEST_CASE("flash is flash_v3 on Hopper in 16 bits, and flash_v2 elsewhere") {
+TEST_CASE("flash is flash_v3 on Hopper in 16 and in 8 bits, and flash_v2 elsewhere") {
   const GpuSpec &hopper = embedded_gpu("H200"), &ampere = embedded_gpu("A100");
   AttentionShape s;
-  for (const Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
+  for (const Dtype dtype : {Dtype::fp16, Dtype::bf16, Dtype::fp8}) {
     s.dtype = dtype;
     CHECK(fastest_flash(s, hopper) == "flash_v3");
     CHECK(fastest_flash(s, ampere) == "flash_v2");
@@ -121,6 +121,14 @@ TEST_CASE(
   CHECK(tile(128, 4096, false) == std::pair<std::int64_t, std::int64_t>{128, 128});
   CHECK(tile(128, 8192, true) == std::pair<std::int64_t, std::int64_t>{128, 176});
   CHECK(tile(256, 8192, false) == std::pair<std::int64_t, std::int64_t>{128, 80});
+  for (const auto& [head_dim, block_q] : {std::pair{64, 192}, {128, 192}, {256, 128}}) {
+    AttentionShape s;
+    s.dtype = Dtype::fp8;
+    s.head_dim = s.head_dim_v = head_dim;
+    s.seqlen_q = s.seqlen_kv = 16384;
+    const TilePlan plan = choose_plan(algorithm("flash_v3"), s, {}, Bytes(232448));
+    CHECK(std::array{plan.block_q, plan.block_kv, plan.cluster} == std::array<std::int64_t, 3>{block_q, 96, 1});
+  }
 
   AttentionShape s;
   s.head_dim = s.head_dim_v = 256;

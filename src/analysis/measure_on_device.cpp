@@ -226,6 +226,10 @@ void measure_on_device(RunResult& r, const std::function<void(const std::string&
                 "leave it out to go on with what the kernels count themselves");
   }
   for (std::size_t i = 0; i < measured.size(); ++i) keep(r.request, *measured[i], r.measured->pipelines[i]);
+  if (const double scale = kernels::output_scale(r.request.shape.dtype); scale != 1 && !measured.empty()) {
+    r.notes.push_back("the kernel writes O multiplied by " + std::to_string(std::llround(scale)) +
+                      ", since fp8 has few small numbers; errors are of O itself");
+  }
 }
 
 std::vector<ProfiledPipeline> run_for_profiler(const RunRequest& request) {

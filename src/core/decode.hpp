@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/dtype.hpp"
+#include "core/rounding.hpp"
 
 namespace hbmscope {
 
@@ -20,7 +20,7 @@ inline float half_to_float(std::uint16_t half) {
   return std::bit_cast<float>(bits | sign);
 }
 
-/// Appends the elements of an array of fp32, fp16 or bf16 as they lie in memory.
+/// Appends the elements of an array as they lie in memory.
 inline void decode(std::span<const std::byte> from, Dtype dtype, std::vector<float>& to) {
   const auto size = static_cast<std::size_t>(info(dtype).bytes);
   for (std::size_t i = 0; i + size <= from.size(); i += size) {
@@ -28,6 +28,10 @@ inline void decode(std::span<const std::byte> from, Dtype dtype, std::vector<flo
       float x = 0;
       std::memcpy(&x, &from[i], sizeof x);
       to.push_back(x);
+      continue;
+    }
+    if (dtype == Dtype::fp8) {
+      to.push_back(decode(std::to_integer<std::uint32_t>(from[i]), dtype));
       continue;
     }
     std::uint16_t x = 0;

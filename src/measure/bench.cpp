@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<Tensor, 5> kTensorsOnDevice{Tensor::Q, Tensor::K, Tensor::V, Tensor::O, Tensor::LSE};
 constexpr Bytes kCounterBytes{2 * static_cast<std::int64_t>(kTensorCount) * 8};
-constexpr int kPoison = 0xff;  // NaN in fp32, fp16 and bf16
+constexpr int kPoison = 0xff;  // NaN in every dtype
 
 }  // namespace
 
@@ -127,7 +127,9 @@ AttentionResult Bench::download(const RowSample& sample, bool with_lse) {
       const std::int64_t place = head * s.seqlen_q + q;
       const auto* o = static_cast<const std::byte*>(tensor(Tensor::O)) + place * static_cast<std::int64_t>(row.size());
       device_.download(row.data(), o, Bytes(static_cast<std::int64_t>(row.size())));
+      const std::size_t before = result.o.size();
       decode(row, s.dtype, result.o);
+      for (std::size_t i = before; i < result.o.size(); ++i) result.o[i] /= kernels::output_scale(s.dtype);
       if (!with_lse) continue;
       float& lse = result.lse.emplace_back();
       device_.download(&lse, static_cast<const float*>(tensor(Tensor::LSE)) + place, Bytes(sizeof lse));

@@ -142,12 +142,12 @@ std::int64_t choose_kv_splits(const AttentionShape& s, const TilePlan& plan, std
 
 std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
   const bool hopper = gpu.architecture.find("compute capability 9.0") != std::string::npos;
-  const bool tensor_cores = s.dtype == Dtype::fp16 || s.dtype == Dtype::bf16;
-  return hopper && tensor_cores ? "flash_v3" : "flash_v2";
+  return hopper && s.dtype != Dtype::fp32 ? "flash_v3" : "flash_v2";
 }
 
 QueryTile flash_v3_tile(const AttentionShape& s, const TilePlan& wanted) {
   const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
+  if (s.dtype == Dtype::fp8) return width <= 128 ? QueryTile{192, 96} : QueryTile{128, 96};
   const bool short_causal = s.mask.window_right && s.seqlen_q <= 1024;
   if (width <= 64) return short_causal || s.seqlen_q <= 128 ? QueryTile{128, 128} : QueryTile{192, 128};
   const bool all_see_all = !s.mask.window_left && !s.mask.window_right;

@@ -173,6 +173,41 @@ TEST_CASE("pairs of CTAs that share their keys: random shapes, masks and orders,
   }
 }
 
+TEST_CASE("fp8: random shapes, heads that draw, long sequences, and rows that see no key") {
+  const std::unique_ptr<Device> device = open_device(0);
+  if (device->properties().compute_major != 9) {
+    MESSAGE("fp8 needs a Hopper GPU");
+    return;
+  }
+  std::map<std::string_view, int> seen;
+  Draw draw(8);
+  for (int i = 0; i < 120; ++i) {
+    AttentionShape shape = random_gpu_shape(draw, 900);
+    shape.dtype = Dtype::fp8;
+    shape.head_dim = (shape.head_dim + 8) / 16 * 16, shape.head_dim_v = (shape.head_dim_v + 8) / 16 * 16;
+    TilePlan wanted;
+    wanted.order =
+        draw.one_of<CtaOrder>({CtaOrder::ascending, CtaOrder::longest_first, CtaOrder::longest_first_interleaved});
+    check_shape(*device, shape, wanted, seen);
+  }
+  AttentionShape s;
+  s.dtype = Dtype::fp8;
+  for (const std::int64_t head_dim : {64, 128, 256}) {
+    s.head_dim = s.head_dim_v = head_dim;
+    for (const Mask& mask : {Mask::none(), Mask::causal(), Mask{100, 50, Alignment::bottom_right}}) {
+      s.mask = mask;
+      s.batch = 2, s.num_heads = 60, s.num_kv_heads = 20;
+      s.seqlen_q = 500, s.seqlen_kv = 333;  // the first queries of a causal head see no key
+      check_shape(*device, s, {}, seen);
+      s.batch = 1, s.num_heads = s.num_kv_heads = 2;
+      s.seqlen_q = s.seqlen_kv = 4200;
+      check_shape(*device, s, {}, seen);
+    }
+  }
+  CHECK(seen["flash_v3"] == 138);
+  CHECK(seen.size() == 1);
+}
+
 TEST_CASE("rows of S that SMEM, registers beside it, or nothing on chip holds") {
   const std::unique_ptr<Device> device = open_device(0);
   if (device->properties().compute_major != 9) {
