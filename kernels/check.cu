@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// `nan` has the bits that only NaN and infinities have all. The checksum sums (place + 1) * bits modulo 2^64, so that swapped elements show as well as changed ones.
+/// `nan` are the bits that only NaN and infinities have all. The checksum sums (place + 1) * bits modulo 2^64, so that
+/// swapped elements show as well as changed ones.
 template <class Bits>
 __global__ void look(const Bits* at, std::int64_t elements, Bits nan, unsigned long long* sums) {
   unsigned long long nonfinite = 0, checksum = 0;

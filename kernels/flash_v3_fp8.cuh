@@ -2,8 +2,8 @@
 #include "kernels/flash_v3_copies.cuh"
 
 /// What fp8 adds to flash_v3: tiles of V turned round on chip. The tensor cores take V of 16 bits as it lies, by rows of
-/// keys; 8-bit operands they take by columns only, each row of SMEM one column of V. Warps that have nothing to copy see to
-/// that, a tile ahead of those that compute.
+/// keys. Operands of 8 bits they take by columns only, each row of SMEM one column of V. Warps that have nothing to copy
+/// see to that, ahead of those that compute.
 namespace hbmscope::kernels {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -66,7 +66,8 @@ __device__ inline void turn_block(std::uint32_t from, std::uint32_t panel, int k
 template <class Tile>
 __device__ void turn_values(const SmemWithTurnedV<Tile>& smem, int warp) {
   const Smem<Tile>& copied = smem;
-  constexpr int kChunks = Tile::kChunksTurned, kAcross = Tile::kHeadDim / (16 * kChunks), kBlocks = Tile::kBlockKv / 32 * kAcross;
+  constexpr int kChunks = Tile::kChunksTurned, kAcross = Tile::kHeadDim / (16 * kChunks);
+  constexpr int kBlocks = Tile::kBlockKv / 32 * kAcross;
   unsigned kv_count = 0;  // of tiles so far
 #pragma unroll 1
   for (unsigned q_count = 0;; ++q_count) {
@@ -83,7 +84,8 @@ __device__ void turn_values(const SmemWithTurnedV<Tile>& smem, int warp) {
 #pragma unroll 1
       for (int block = warp; block < kBlocks; block += Tile::kTurners) {
         const int key = block / kAcross * 32, column = block % kAcross * (16 * kChunks);
-        turn_block<kChunks>(from + column / 128 * (Tile::kBlockKv * 128), to + key / 128 * (Tile::kHeadDim * 128), key, column);
+        turn_block<kChunks>(from + column / 128 * (Tile::kBlockKv * 128), to + key / 128 * (Tile::kHeadDim * 128), key,
+                            column);
       }
       publish_to_async_proxy();
       __syncwarp();
