@@ -32,7 +32,9 @@ inline AttentionShape shape_of(const json& j) {
   s.seqlen_kv = j["seqlen_kv"];
   s.head_dim = j["head_dim"];
   s.head_dim_v = j["head_dim_v"];
-  s.dtype = j["dtype"] == "bf16" ? Dtype::bf16 : Dtype::fp16;
+  for (const DtypeInfo& d : kDtypes) {
+    if (j["dtype"] == d.name) s.dtype = d.dtype;
+  }
   if (j["mask"]["kind"] == "causal") s.mask = Mask::causal();
   return s;
 }

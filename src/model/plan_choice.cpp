@@ -145,6 +145,12 @@ std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
   return hopper && s.dtype != Dtype::fp32 ? "flash_v3" : "flash_v2";
 }
 
+std::int64_t flash_v3_width(const AttentionShape& s) {
+  const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
+  if (width <= 64 && s.dtype != Dtype::fp8) return 64;
+  return width <= 128 ? 128 : std::max<std::int64_t>(width, 256);
+}
+
 QueryTile flash_v3_tile(const AttentionShape& s, const TilePlan& wanted) {
   const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
   if (s.dtype == Dtype::fp8) return width <= 128 ? QueryTile{192, 96} : QueryTile{128, 96};

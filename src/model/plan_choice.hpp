@@ -30,6 +30,9 @@ std::int64_t choose_kv_splits(const AttentionShape& shape, const TilePlan& plan,
 struct QueryTile {
   std::int64_t block_q, block_kv, cluster = 1;
 };
+/// Columns of flash_v3's tiles: head_dim and head_dim_v padded to whole panels, to 64, 128 or 256, of fp8 to 128 or
+/// 256. Wider heads, which its kernels do not take, stay as they are.
+std::int64_t flash_v3_width(const AttentionShape& shape);
 /// What flash_v3 takes first, on Hopper: the fastest that the search found there (reports/h200/tiles.md). With three
 /// warpgroups of 64 rows, where their registers suffice, each key is read for more queries; causal heads of up to 1,024
 /// queries are computed in smaller tiles, of which the mask hides less. With many keys a larger tile of them pays, with
@@ -41,8 +44,7 @@ QueryTile flash_v3_tile(const AttentionShape& shape, const TilePlan& wanted = {}
 std::int64_t flash_v3_cluster(const AttentionShape& shape, const TilePlan& plan);
 
 /// What `--algorithm flash` names: the fastest of our forward kernels for this shape on this GPU, as the ladder of
-/// kernels found it on an H200 (reports/h200/ladder.md, forward.md): flash_v3 on Hopper in fp16 and bf16, else
-/// flash_v2.
+/// kernels found it on an H200 (reports/h200/ladder.md, forward.md): flash_v3 on Hopper but in fp32, else flash_v2.
 std::string_view fastest_flash(const AttentionShape& shape, const GpuSpec& gpu);
 
 /// Tiles of the GEMMs of naive where the plan counts them, unless asked otherwise.

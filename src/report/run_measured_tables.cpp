@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "model/plan_choice.hpp"
 #include "report/format.hpp"
 #include "report/run_sections.hpp"
 
@@ -80,6 +81,20 @@ void say_clusters(Table& t, const RunResult& r) {
         a.algorithm->name, a.plan.cluster, text::bytes(expected),
         a.measured->hw.sm_l2.read->as_double() / expected.as_double(),
         a.measured->hw.l2_lookup ? text::bytes(*a.measured->hw.l2_lookup) : "a number of bytes nobody counted"));
+  }
+}
+
+/// Nor are zeros loaded that the copy engine fills tiles with, but they arrive.
+void say_padding(Table& t, const RunResult& r) {
+  const AttentionShape& s = r.request.shape;
+  for (const AlgorithmResult& a : r.algorithms) {
+    const std::int64_t width = flash_v3_width(s), least = std::min(s.head_dim, s.head_dim_v);
+    if (a.algorithm->name != "flash_v3" || !a.measured || !a.measured->hw.sm_l2.read || least == width) continue;
+    t.notes.push_back(fmt::format(
+        "flash_v3: its tiles are {} columns wide and the heads {}; the copy engine fills the rest with "
+        "zeros, which the hardware counts among what SMs receive.",
+        width,
+        s.head_dim == s.head_dim_v ? fmt::format("{}", least) : fmt::format("{} and {}", s.head_dim, s.head_dim_v)));
   }
 }
 
@@ -178,6 +193,7 @@ void append_measured_tables(Document& out, const RunResult& r, const RunView& vi
   Table bytes = witness_table(r), speed = speed_table(r);
   bytes.notes.push_back(counters_words(r.measured->counters));
   say_clusters(bytes, r);
+  say_padding(bytes, r);
   for (const PipelineMeasurement& p : r.measured->pipelines) {
     warn(speed, p);
     flag_rates(speed, r, p);

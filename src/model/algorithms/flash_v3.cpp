@@ -3,6 +3,7 @@
 #include "model/algorithms/all.hpp"
 #include "model/algorithms/closed_form.hpp"
 #include "model/algorithms/flash_v2.hpp"
+#include "model/plan_choice.hpp"
 
 namespace hbmscope {
 namespace {
@@ -20,15 +21,13 @@ std::vector<StageTraffic> closed_form(const AttentionShape& s, const TilePlan& p
   return close_flash_v2(s, plan, 1);
 }
 
-/// The products of a warpgroup run over whole panels: head dims are padded to 64, 128 or 256, of fp8 to 128 or 256.
+/// The products of a warpgroup run over whole panels.
 FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
-  const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
-  const std::int64_t panels = width <= 64 && s.dtype != Dtype::fp8 ? 64 : width <= 128 ? 128 : 256;
   // CTAs of a cluster compute what one tile of all their rows would, were it visible to one of them only.
   const std::int64_t rows = plan.block_q * cluster_of(plan);
   const Count tiles = Count(s.num_heads) * closed::tile_sums(s, rows, plan.block_kv, 1).tiles;
   AttentionShape padded = s;
-  if (width <= 256) padded.head_dim = padded.head_dim_v = panels;
+  padded.head_dim = padded.head_dim_v = flash_v3_width(s);
   FlopCount count = closed::forward_flops(s, tiles, rows, plan.block_kv);
   count.executed_matmul = closed::forward_flops(padded, tiles, rows, plan.block_kv).executed_matmul;
   return count;
