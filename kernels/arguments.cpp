@@ -36,6 +36,9 @@ std::string unsupported_shape(const AttentionShape& s) {
       return std::string(name) + " " + std::to_string(dim) +
              " is not a multiple of 8 up to 256, which the GPU kernels take";
     }
+    if (s.dtype == Dtype::fp8 && dim % 16 != 0) {
+      return std::string(name) + " " + std::to_string(dim) + " is not a multiple of 16, which rows of fp8 have to be";
+    }
   }
   if (!s.kv_lengths.empty()) return "the GPU kernels take no key padding";
   if (s.seqlen_q > kMaxSeqlen || s.seqlen_kv > kMaxSeqlen) {

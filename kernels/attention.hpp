@@ -104,6 +104,8 @@ struct Pipeline {
   std::vector<Stage> (*stages)(const AttentionShape&, const TilePlan&);
 };
 
+/// Why the other pipelines do not run in fp8.
+inline constexpr std::string_view kFp8Elsewhere = "of the GPU kernels flash_v3 alone takes fp8";
 /// Rules that all pipelines share: head dims in multiples of 8 up to 256, no key padding, sizes within 32-bit indices.
 std::string unsupported_shape(const AttentionShape& shape);
 /// Sets `block` to the compiled size; one that was asked for and differs is an Error that names the size.

@@ -242,7 +242,7 @@ void launch_fused(const Call& call) {
 }
 
 std::string unsupported(const AttentionShape& s) {
-  if (s.dtype == Dtype::fp8) return "the kernel takes fp16, bf16 and fp32";
+  if (s.dtype == Dtype::fp8) return std::string(kFp8Elsewhere);
   return unsupported_shape(s);
 }
 

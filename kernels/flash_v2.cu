@@ -120,6 +120,7 @@ void launch(const Call& call) {
 }
 
 std::string unsupported(const AttentionShape& s) {
+  if (s.dtype == Dtype::fp8) return std::string(kFp8Elsewhere);
   if (s.dtype != Dtype::fp16 && s.dtype != Dtype::bf16) return "the tensor-core kernel takes fp16 and bf16";
   return unsupported_shape(s);
 }

@@ -6,7 +6,7 @@
 //
 // Top rung of the Hopper kernel, after FlashAttention-3 (arXiv 2407.08608). A warpgroup of its own, with few registers,
 // starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. C of them are a cluster: two
-// where heads are long, wider than 64 and nothing is masked, else one. Each copies its part of a tile of keys into the SMEM
+// where heads are long, wider than 64, of 16 bits and nothing is masked, else one. Each copies its part of a tile of keys into the SMEM
 // of all. D is head_dim rounded up to a compiled width: the copy engine fills with zeros what lies beyond the tensor, and
 // the products run over them. Tiles that the mask hides whole are neither read nor computed. S tiles each of K and V lie on
 // chip; of fp8 (flash_v3_fp8.cuh) T tiles of V turned round besides. Needs a GPU of compute capability 9.0.
@@ -289,10 +289,9 @@ TilePlan plan(const AttentionShape& s, const TilePlan& wanted) {
 
 std::string unsupported_by_flash_v3(const AttentionShape& s) {
   if (s.dtype == Dtype::fp32) return "the tensor-core kernel takes fp16, bf16 and fp8";
-  if (!on_hopper()) return "flash_v3 needs a Hopper GPU (compute capability 9.0); flash_v2 runs on this one";
-  for (const auto& [name, dim] : {std::pair{"head_dim", s.head_dim}, std::pair{"head_dim_v", s.head_dim_v}}) {
-    if (s.dtype != Dtype::fp8 || dim % 16 == 0) continue;
-    return std::string(name) + " " + std::to_string(dim) + " is not a multiple of 16, which rows of fp8 have to be";
+  if (!on_hopper()) {
+    return std::string("flash_v3 needs a Hopper GPU (compute capability 9.0)") +
+           (s.dtype == Dtype::fp8 ? ", and no other kernel takes fp8" : "; flash_v2 runs on this one");
   }
   return unsupported_shape(s);
 }

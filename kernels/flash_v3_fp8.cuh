@@ -14,10 +14,10 @@ template <class Tile>
 struct SmemWithTurnedV : Smem<Tile> {
   using Copied = Smem<Tile>;
   static constexpr unsigned kStages = Tile::kStagesTurned;
-  std::uint32_t turned;
+  std::uint32_t first;
   __device__ explicit SmemWithTurnedV(const unsigned char* bytes)
-      : Copied(bytes + kStages * Tile::kTileTurned), turned(Copied::q - kStages * Tile::kTileTurned) {}
-  __device__ std::uint32_t v_tile(unsigned n) const { return turned + n % kStages * Tile::kTileTurned; }
+      : Copied(bytes + kStages * Tile::kTileTurned), first(Copied::q - kStages * Tile::kTileTurned) {}
+  __device__ std::uint32_t v_tile(unsigned n) const { return first + n % kStages * Tile::kTileTurned; }
   __device__ std::uint32_t v_full(unsigned n) const {
     static_assert(8 * Copied::kBarriers + 3 * sizeof(Work<Tile>) + 4 <= Tile::kBarrierBytes - 16 * kStages);
     return Copied::barriers + Tile::kBarrierBytes - 16 * (1 + n % kStages);
@@ -64,23 +64,23 @@ __device__ inline void turn_block(std::uint32_t from, std::uint32_t panel, int k
 
 /// A warp's share, the `warp`th of Tile::kTurners, of the turning round of all tiles of V.
 template <class Tile>
-__device__ void turn_values(const SmemWithTurnedV<Tile>& smem, int warp) {
-  const Smem<Tile>& copied = smem;
+__device__ void turn_values(const SmemWithTurnedV<Tile>& turned, int warp) {
+  const Smem<Tile>& copied = turned;  // whose tiles and barriers of V are those of V as it came
   constexpr int kChunks = Tile::kChunksTurned, kAcross = Tile::kHeadDim / (16 * kChunks);
   constexpr int kBlocks = Tile::kBlockKv / 32 * kAcross;
   unsigned kv_count = 0;  // of tiles so far
 #pragma unroll 1
   for (unsigned q_count = 0;; ++q_count) {
-    wait_barrier(smem.q_full(0), q_count % 2);
-    const int kv_tiles = smem.work(q_count).kv_tiles;
+    wait_barrier(turned.q_full(0), q_count % 2);
+    const int kv_tiles = turned.work(q_count).kv_tiles;
     __syncwarp();
-    release(smem.q_free(0));
+    release(turned.q_free(0));
     if (kv_tiles == Work<Tile>::kNone) break;
 #pragma unroll 1
     for (int n = 0; n < kv_tiles; ++n, ++kv_count) {
       copied.wait_v(kv_count);
-      smem.wait_v_free(kv_count);
-      const std::uint32_t from = copied.v_tile(kv_count), to = smem.v_tile(kv_count);
+      turned.wait_v_free(kv_count);
+      const std::uint32_t from = copied.v_tile(kv_count), to = turned.v_tile(kv_count);
 #pragma unroll 1
       for (int block = warp; block < kBlocks; block += Tile::kTurners) {
         const int key = block / kAcross * 32, column = block % kAcross * (16 * kChunks);
@@ -90,7 +90,7 @@ __device__ void turn_values(const SmemWithTurnedV<Tile>& smem, int warp) {
       publish_to_async_proxy();
       __syncwarp();
       release(copied.v_free(kv_count));
-      release(smem.v_full(kv_count));
+      release(turned.v_full(kv_count));
     }
   }
 }

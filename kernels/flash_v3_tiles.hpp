@@ -37,14 +37,15 @@ struct FlashV3Tile {
   static constexpr InTurn kInTurn = kC.in_turn;
   static constexpr int kCluster = kC.cluster, kStages = kC.stages;
   static constexpr int kThreads = 128 + 128 * kC.warpgroups;
-  /// Registers a thread, once the warpgroup that copies has given back what it does not need. Together they are what
-  /// the CTA begins with: 504 for two warpgroups and three times 168, 512 for three and four times 128.
+  /// Registers a thread, once the warpgroup that copies has given back what it does not need. Together they are no more
+  /// than what the CTA begins with: 504 for two warpgroups and three times 168, 512 for three and four times 128.
   static constexpr int kCopyRegisters = kWarpgroups == 2 ? 24 : 32, kComputeRegisters = kWarpgroups == 2 ? 240 : 160;
   static constexpr std::uint32_t kTileQ = kBlockQ * kD * kE, kTileKv = kBlockKv * kD * kE;  ///< bytes
   static constexpr std::size_t kTileBytes = kTileQ + 2 * kStages * kTileKv;
   static constexpr std::size_t kBarrierBytes = 448;  ///< and words behind the barriers
   static constexpr int kValueReaders = 4 * kWarpgroups;  ///< warps that have to be done with a tile of V
-  static constexpr int kOtherReaders = 0;                ///< of word what the query tile is, beside those that compute
+  /// Warps that read which query tile is next, beside those that compute.
+  static constexpr int kOtherReaders = 0;
   /// And so much that the first tile can start on a multiple of 1024.
   static constexpr std::size_t kSmem = kTileBytes + kBarrierBytes + 1024;
   static_assert(kWarpgroups == 2 || kWarpgroups == 3, "one warpgroup copies, two or three compute");

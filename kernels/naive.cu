@@ -185,9 +185,7 @@ std::vector<Stage> stages(const AttentionShape&, const TilePlan&) {
 }  // namespace
 
 std::string naive_unsupported(const AttentionShape& s) {
-  if (s.dtype != Dtype::fp16 && s.dtype != Dtype::bf16 && s.dtype != Dtype::fp32) {
-    return "the GPU kernels take fp16, bf16 and fp32";
-  }
+  if (s.dtype == Dtype::fp8) return std::string(kFp8Elsewhere);
   return unsupported_shape(s);
 }
 

@@ -1,6 +1,7 @@
 #include <cuda_fp8.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/common.cuh"
 #include "kernels/random_inputs.hpp"

@@ -120,7 +120,8 @@ struct Rescale {
   bool any;  ///< of the warp's rows
 };
 
-/// m = max(m, row maximum of s / sqrt(d) - headroom): exponentials are then up to 2^headroom, and so is the row's l.
+/// m = max(m, row maximum of s / sqrt(d) - headroom): exponentials are then up to 2^headroom, and l is
+/// as much larger.
 template <int kM, int kN>
 __device__ inline Rescale<kM> update_maximum(RowState<kM>& row, const float (&s)[kM][kN][4], float to_log2,
                                              float headroom = 0) {

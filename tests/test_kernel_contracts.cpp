@@ -393,6 +393,17 @@ TEST_CASE("a slip in a header is found, with its file and line") {
   }
 }
 
+TEST_CASE("what the model says that flash_v3 keeps on chip is what its tiles take") {
+  Draw draw(31);
+  for (int i = 0; i < hbmscope::testing::cases(300); ++i) {
+    AttentionShape shape = unmasked_shape(draw, draw.one_of<Dtype>({Dtype::fp16, Dtype::bf16, Dtype::fp8}));
+    Case c = flash_v3_case(shape, {}, "");
+    c.plan.stages = c.tile.at("S");
+    CAPTURE(describe(shape, c.plan));
+    CHECK(algorithm("flash_v3").walk(shape, c.plan).at(0).smem_bytes == *c.smem_bytes);
+  }
+}
+
 TEST_CASE("formulas are evaluated exactly, with the usual precedence") {
   const Names names{{"N", 7}, {"Tile::kB", 2}};
   CHECK(Formula::value("2 + 3*N - 10/5*(1+1)", names) == 19);

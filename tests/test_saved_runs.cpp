@@ -373,9 +373,8 @@ TEST_CASE("the rungs below flash_v3 are right, deterministic, and receive the by
 }
 
 TEST_CASE(
-    "fp8 on an H200: right, the same bits twice, its HBM bytes within 1 % of the simulated, and faster than bf16 "
-    "beyond 64 "
-    "columns") {
+    "fp8 on an H200: O within one unit in the last place of its largest element, the same bits twice, faster than bf16 "
+    "beyond 64 columns, and HBM reads within 1 % of the simulated, or 5 % where K and V in flight exceed 15 MiB") {
   std::map<std::string, double> bf16;  // by shape but for dtype
   int compared = 0;
   const std::vector<json> runs = saved("h200/fp8.jsonl");
@@ -392,6 +391,9 @@ TEST_CASE(
       if (reading || !fp8) continue;
       CHECK(pipeline["verified"]["status"] == "ok");
       CHECK(pipeline["verified"]["bit_identical"] == true);
+      // The tolerance of then, twice naive's error and an ulp: of long rows naive in fp8 makes next to nothing.
+      const auto verified = [&](const char* key) { return pipeline["verified"][key].get<double>(); };
+      CHECK(verified("max_abs_error") <= verified("tolerance") - 2 * verified("naive_max_abs_error"));
       if (run["shape"]["head_dim"] > 64) CHECK(seconds < bf16.at(shape.dump()));
       const json &a = run["algorithms"][0], *counted = entry(a, "l2_hbm", "hw_counter");
       REQUIRE(counted != nullptr);

@@ -247,7 +247,8 @@ std::vector<ProfiledPipeline> run_for_profiler(const RunRequest& request) {
   for (const AlgorithmResult& a : result.algorithms) {
     if (const std::string reason = obstacle(result, a); !reason.empty()) {
       throw Error(ErrorKind::usage, std::string(a.algorithm->name) + ": " + reason,
-                  "name others with --algorithm, such as naive,flash_v2");
+                  std::string("name others with --algorithm, such as ") +
+                      (request.shape.dtype == Dtype::fp8 ? "flash_v3" : "naive,flash_v2"));
     }
     MeasureRequest::Item item{pipeline_for(a.algorithm->name, request.shape, a.plan), a.plan, {}};
     ProfiledPipeline& one = ran.emplace_back();

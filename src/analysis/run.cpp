@@ -53,10 +53,19 @@ RunResult run_with(RunRequest request, const DeviceStatus& device, const Progres
   RunResult result = settled(std::move(request), device);
   require_gpu(result.request, device);
   if (const std::string& flash = result.request.flash; !flash.empty()) {
+    const AttentionShape& shape = result.request.shape;
+    const bool taken = kernels::unsupported_shape(shape).empty() && (shape.dtype != Dtype::fp8 || flash == "flash_v3");
     result.notes.push_back("flash is " + flash + " for this shape on " + result.request.gpu.name +
-                           ", the fastest of the kernels here");
+                           (taken ? ", the fastest of the kernels here" : ", though no kernel here takes it"));
   }
-  if (result.request.rungs && !device.present) {
+  const std::vector<std::string>& algorithms = result.request.algorithms;
+  if (device.present && result.request.shape.dtype == Dtype::fp8 && result.request.pass == "forward" &&
+      std::find(algorithms.begin(), algorithms.end(), "flash_v3") == algorithms.end()) {
+    result.notes.push_back(std::string(kernels::kFp8Elsewhere) + ": --algorithm naive,flash_v3");
+  }
+  if (result.request.rungs && result.request.shape.dtype != Dtype::bf16) {
+    result.notes.push_back("--rungs: flash_v3a to flash_v3e run in bf16 alone");
+  } else if (result.request.rungs && !device.present) {
     result.notes.push_back(
         "--rungs: flash_v3a to flash_v3e are measured, not predicted: they load what flash_v3 loads with one CTA a "
         "tile");

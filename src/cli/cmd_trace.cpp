@@ -41,6 +41,10 @@ void execute(const CLI::App& command, TraceOptions o, const std::vector<std::str
   RunRequest events = request;
   if (events.algorithms.empty()) events.algorithms = default_traced_algorithms(events.pass);
   refuse_options_without_effect(command, o.html.empty() ? events : request);
+  if (o.jsonl.empty() && o.chrome.empty() && cluster_of(request.plan) > 1) {
+    throw Error(ErrorKind::usage, "--cluster: has no effect on --html, which draws one CTA at a time",
+                "leave it out, or write events with --jsonl or --chrome");
+  }
   Trace last;
   // One target after the other: so that a signal, or a full disk, leaves nothing half-written of either.
   if (!o.jsonl.empty()) {

@@ -52,7 +52,7 @@ const RunOption kRunOptions[]{
     {kPlan, "--no-pack-gqa", FlagOption{&O::no_pack_gqa}, nullptr, "They do not (flash_v2: by default)"},
     {kPlan, "--cluster", CountOption{&O::cluster}, nullptr,
      "flash_v2, flash_v3: query tiles that share each K and V tile by multicast (default: 1; flash_v3's own "
-     "tiles beyond head_dim 64: 2 for 8,192 queries and keys and more without a mask)"},
+     "tiles of 16 bits beyond head_dim 64: 2 for 8,192 queries and keys and more without a mask)"},
     {kPlan, "--stages", CountOption{&O::stages}, nullptr,
      "flash_v2, flash_v3, split_kv: tiles of K and of V on chip; from 2 on the next are loaded meanwhile (default: 1; "
      "on a GPU, the kernel's)"},
@@ -77,7 +77,7 @@ const RunOption kRunOptions[]{
      "on|off: the kernels count the bytes they ask for"},
     {kMachine, "--hw-counters", TextOption{&O::hw_counters}, "on|off", "on|off: read the GPU's own counters (CUPTI)"},
     {kMachine, "--rungs", FlagOption{&O::rungs}, nullptr,
-     "Beside flash_v3, measure the kernels that lead up to it: flash_v3a to flash_v3e"},
+     "Beside flash_v3, measure the kernels that lead up to it, flash_v3a to flash_v3e (bf16)"},
     {kMachine, "--require", TextOption{&O::require}, "gpu|counters",
      "Exit with 4 unless this machine has: gpu or counters"},
     {kMachine, "--seed", SeedOption{}, "N", "Of the random inputs (default 1)"},

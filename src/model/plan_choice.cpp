@@ -148,7 +148,13 @@ std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
 std::int64_t flash_v3_width(const AttentionShape& s) {
   const std::int64_t width = std::max(s.head_dim, s.head_dim_v);
   if (width <= 64 && s.dtype != Dtype::fp8) return 64;
-  return width <= 128 ? 128 : std::max<std::int64_t>(width, 256);
+  return width <= 128 ? 128 : 256;
+}
+
+std::int64_t flash_v3_turned_bytes(const AttentionShape& s, const TilePlan& plan) {
+  if (s.dtype != Dtype::fp8) return 0;
+  const std::int64_t width = flash_v3_width(s), tiles = width <= 128 ? 3 : 2;
+  return tiles * ((plan.block_kv + 127) / 128) * 128 * width;
 }
 
 QueryTile flash_v3_tile(const AttentionShape& s, const TilePlan& wanted) {

@@ -30,10 +30,13 @@ std::int64_t choose_kv_splits(const AttentionShape& shape, const TilePlan& plan,
 struct QueryTile {
   std::int64_t block_q, block_kv, cluster = 1;
 };
-/// Columns of flash_v3's tiles: head_dim and head_dim_v padded to whole panels, to 64, 128 or 256, of fp8 to 128 or
-/// 256. Wider heads, which its kernels do not take, stay as they are.
+/// Columns of flash_v3's tiles: head_dim and head_dim_v, of up to 256, padded to whole panels: to 64, 128 or 256, of
+/// fp8 to 128 or 256.
 std::int64_t flash_v3_width(const AttentionShape& shape);
-/// What flash_v3 takes first, on Hopper: the fastest that the search found there (reports/h200/tiles.md). With three
+/// SMEM that it takes in fp8 for tiles of V turned round, in panels of 128 keys; 0 in 16 bits.
+std::int64_t flash_v3_turned_bytes(const AttentionShape& shape, const TilePlan& plan);
+/// What flash_v3 takes first, on Hopper: the fastest that the search found there (reports/h200/tiles.md), in fp8 the
+/// fastest of a few that were tried. With three
 /// warpgroups of 64 rows, where their registers suffice, each key is read for more queries; causal heads of up to 1,024
 /// queries are computed in smaller tiles, of which the mask hides less. With many keys a larger tile of them pays, with
 /// few it is too often the last one, half empty. Pairs of CTAs that share their keys pay beyond 64 columns where

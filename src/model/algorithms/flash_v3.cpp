@@ -11,9 +11,16 @@ namespace {
 // FlashAttention-3 moves the tiles that FlashAttention-2 moves, in the same loops: what is new happens on chip. So its
 // traffic is that of flash_v2 under its own tiles, and its own are the padding and the tiles.
 
+/// Wider heads are predicted as they are.
+bool has_kernels(const AttentionShape& s) {
+  return std::max(s.head_dim, s.head_dim_v) <= 256;
+}
+
 std::vector<KernelWalk> walk(const AttentionShape& s, const TilePlan& plan) {
   std::vector<KernelWalk> kernels = walk_flash_v2(s, plan, 1);
   kernels[0].younger_stall = 0;  // its kernels run one CTA an SM; what two would do to each other nobody has seen
+  const std::int64_t tiles = (plan.block_q + 2 * plan.stages * plan.block_kv) * flash_v3_width(s) * s.element_bytes();
+  if (has_kernels(s)) kernels[0].smem_bytes = tiles + flash_v3_turned_bytes(s, plan);
   return kernels;
 }
 
@@ -27,7 +34,7 @@ FlopCount flops(const AttentionShape& s, const TilePlan& plan) {
   const std::int64_t rows = plan.block_q * cluster_of(plan);
   const Count tiles = Count(s.num_heads) * closed::tile_sums(s, rows, plan.block_kv, 1).tiles;
   AttentionShape padded = s;
-  padded.head_dim = padded.head_dim_v = flash_v3_width(s);
+  if (has_kernels(s)) padded.head_dim = padded.head_dim_v = flash_v3_width(s);
   FlopCount count = closed::forward_flops(s, tiles, rows, plan.block_kv);
   count.executed_matmul = closed::forward_flops(padded, tiles, rows, plan.block_kv).executed_matmul;
   return count;
