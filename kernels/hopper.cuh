@@ -51,8 +51,8 @@ __device__ inline void wait_wgmma() {
 enum class OperandB { by_column, by_depth };
 
 /// [wgmma.mma_async] c[64 x 8 n] (+)= A[64 x 16] B[16 x 8 n], of fp8 32 in place of 16, under way when it returns;
-/// without `add` c is overwritten. Warp w of the four holds rows 16 w to 16 w + 15 of c as multiply_add does: lane l rows l/4 and l/4 + 8,
-/// of each block of 8 columns 2 (l%4) and the next.
+/// without `add` c is overwritten. Warp w of the four holds rows 16 w to 16 w + 15 of c as multiply_add does: lane l
+/// rows l/4 and l/4 + 8, of each block of 8 columns 2 (l%4) and the next.
 template <class T, OperandB kB, int kBlocks>
 __device__ inline void start_wgmma(float (&c)[kBlocks][4], std::uint64_t a, std::uint64_t b, int add);
 /// The same with A in registers, as multiply_add takes it.
