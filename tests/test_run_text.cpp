@@ -135,3 +135,21 @@ TEST_CASE("a note has words, and only algorithms that run in clusters say so") {
   const std::string explained = report_of("--algorithm flash_v3 --seqlen 8k --explain");
   CHECK(has(explained, "2 ceil(Nq/(C Br)) Nk d e"));
 }
+
+TEST_CASE("a tolerance that any output would meet is said to say little") {
+  const auto says_little = [](const std::string& arguments) {
+    return has(run_program(words("run --algorithm naive,flash_v2 " + arguments)).out, "is above the");
+  };
+  CHECK(says_little("--dtype fp8 --seqlen 4k"));
+  CHECK_FALSE(says_little("--dtype fp8 --seqlen 64"));
+  CHECK_FALSE(says_little("--dtype bf16 --seqlen 4k"));
+}
+
+TEST_CASE("fp8: a note says what flash is where no kernel takes the shape, and that rungs are of bf16") {
+  CHECK(has(report_of("--dtype fp8 --gpu a100 --algorithm flash"), "though no kernel here takes it"));
+  CHECK(has(report_of("--dtype fp8 --gpu h200 --head-dim 72 --algorithm flash"), "though no kernel here takes it"));
+  CHECK(has(report_of("--dtype fp8 --gpu h200 --algorithm flash"), "the fastest of the kernels here"));
+  CHECK(has(report_of("--dtype bf16 --gpu h200 --head-dim 72 --algorithm flash"), "the fastest of the kernels here"));
+  CHECK(has(run_program(words("run --seqlen 64 --dtype fp8 --gpu h200 --algorithm flash_v3 --rungs")).out,
+            "run in bf16 alone"));
+}

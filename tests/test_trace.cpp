@@ -219,6 +219,9 @@ TEST_CASE("what a trace cannot do is said clearly") {
   const TemporaryFolder folder;
   check_complaint(run_program(words("trace --jsonl - --chrome -")), 2, "standard output");
   check_complaint(run_program({"trace", "--jsonl", folder.file("no/such/file")}), 1, "No such file");
+  check_complaint(
+      run_program({"trace", "--algorithm", "flash_v3", "--cluster", "2", "--html", folder.file("page.html")}), 2,
+      "--cluster: has no effect on --html");
   check_complaint(run_program(words("trace --engine sim")), 2, "--engine");
   check_complaint(run_program(words("trace --kv-splits 2")), 2, "--kv-splits");
   check_complaint(run_program(words("trace --max-events 0")), 2, "--max-events: must be at least 1, got 0",

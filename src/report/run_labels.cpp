@@ -126,6 +126,12 @@ class Labels {
                     "flash_v1 rounds O to {} in each of its passes over the keys; --variant released keeps it in fp32",
                     info(r_.request.shape.dtype).name));
     }
+    if (any->tolerance > any->max_abs_reference && any->max_abs_reference > 0) {
+      label("", fmt::format("the tolerance, {}, is above the largest |O|, {}, and says little: naive in {} rounds most "
+                            "probabilities of rows this long to 0",
+                            text::scientific(any->tolerance), text::significant(any->max_abs_reference, 3),
+                            info(r_.request.shape.dtype).name));
+    }
     if (view_.explain) {
       label("", fmt::format("tolerance {}: twice the naive pipeline's own error in {} plus one unit in the last place "
                             "at the largest |O| = {}. Computed on this machine's CPU, "
