@@ -48,6 +48,13 @@ void check_shape(Device& device, const AttentionShape& shape, const TilePlan& wa
   }
 }
 
+/// Says `otherwise` where it is not.
+bool is_hopper(const Device& device, const char* otherwise) {
+  if (device.properties().compute_major == 9) return true;
+  MESSAGE(otherwise);
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("on random shapes every kernel computes attention and counts the bytes that its closed form predicts") {
@@ -122,10 +129,7 @@ TEST_CASE("long sequences, many heads and fully masked rows") {
 
 TEST_CASE("pairs of CTAs that share their keys: random shapes, masks and orders, and a last pair of one query tile") {
   const std::unique_ptr<Device> device = open_device(0);
-  if (device->properties().compute_major != 9) {
-    MESSAGE("flash_v3 needs a Hopper GPU");
-    return;
-  }
+  if (!is_hopper(*device, "flash_v3 needs a Hopper GPU")) return;
   std::map<std::string_view, int> seen;
   const auto all = kernels::pipelines();
   const kernels::Pipeline* flash_v3 = *std::find_if(
@@ -175,10 +179,7 @@ TEST_CASE("pairs of CTAs that share their keys: random shapes, masks and orders,
 
 TEST_CASE("fp8: random shapes, heads that draw, long sequences, and rows that see no key") {
   const std::unique_ptr<Device> device = open_device(0);
-  if (device->properties().compute_major != 9) {
-    MESSAGE("fp8 needs a Hopper GPU");
-    return;
-  }
+  if (!is_hopper(*device, "fp8 needs a Hopper GPU")) return;
   std::map<std::string_view, int> seen;
   Draw draw(8);
   for (int i = 0; i < 120; ++i) {
@@ -210,10 +211,7 @@ TEST_CASE("fp8: random shapes, heads that draw, long sequences, and rows that se
 
 TEST_CASE("rows of S that SMEM, registers beside it, or nothing on chip holds") {
   const std::unique_ptr<Device> device = open_device(0);
-  if (device->properties().compute_major != 9) {
-    MESSAGE("the lengths are those of 227 KiB of SMEM, which this GPU has not");
-    return;
-  }
+  if (!is_hopper(*device, "the lengths are those of 227 KiB of SMEM, which this GPU has not")) return;
   std::map<std::string_view, int> seen;
   AttentionShape s;
   s.seqlen_q = 150;  // more rows than SMs
