@@ -8,6 +8,8 @@
 /// What tests of several rooms take.
 namespace hbmscope::testing {
 
+inline constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
 inline bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }

@@ -3,12 +3,12 @@
 #include <string_view>
 #include <vector>
 
+#include "helpers.hpp"
 #include "simulate/l2_model.hpp"
 
 /// Machines, shapes and kernels for the tests of the simulated L2.
 namespace hbmscope::testing {
 
-inline constexpr std::int64_t kMiB = 1 << 20;
 /// An H200: 132 SMs, 228 KiB of SMEM and 256 KiB of registers each.
 inline L2Config h200(Bytes capacity) {
   return {capacity, false, 132, 228 * 1024, 256 * 1024};

@@ -18,15 +18,15 @@
 /// Files of ncu for test_ncu_csv*.cpp.
 namespace hbmscope::testing {
 
-inline const std::string kFolder = std::string(HBMSCOPE_SOURCE_DIR) + "/tests/data/ncu/";
+inline const std::string kNcuFolder = std::string(HBMSCOPE_SOURCE_DIR) + "/tests/data/ncu/";
 
 inline std::string real_file(const std::string& name) {
-  return text_of_file(kFolder + name);
+  return text_of_file(kNcuFolder + name);
 }
 
 inline std::vector<std::string> real_files() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+  for (const auto& entry : std::filesystem::directory_iterator(kNcuFolder))
     names.push_back(entry.path().filename().string());
   return names;
 }
@@ -49,12 +49,12 @@ inline std::string long_file(const std::string& metric, const std::string& unit,
   return kLongHeader + quoted({"0", "void f(int)", metric, unit, value});
 }
 
-struct Complaint {
+struct NcuComplaint {
   std::string what, hint;
 };
 
 template <class Call>
-inline Complaint complaint(Call call) {
+inline NcuComplaint ncu_complaint(Call call) {
   try {
     call();
   } catch (const Error& error) {
@@ -65,8 +65,8 @@ inline Complaint complaint(Call call) {
   return {};
 }
 
-inline Complaint complaint_of_file(const std::string& text) {
-  return complaint([&] { (void)parse_ncu_csv(text, "f.csv"); });
+inline NcuComplaint complaint_of_file(const std::string& text) {
+  return ncu_complaint([&] { (void)parse_ncu_csv(text, "f.csv"); });
 }
 
 inline std::int64_t bytes(const NcuKernel& kernel, HwQuantity quantity) {

@@ -20,7 +20,7 @@ namespace hbmscope::testing {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-inline const std::string kForward = std::string(HBMSCOPE_SOURCE_DIR) + "/reports/h200/forward.jsonl";
+inline const std::string kForwardRuns = std::string(HBMSCOPE_SOURCE_DIR) + "/reports/h200/forward.jsonl";
 
 /// A row of a sweep: flash_v2 with these bytes at SM-L2.
 inline json row_of(std::int64_t N, std::int64_t bytes, std::int64_t head_dim = 64, const std::string& gpu = "H200") {
@@ -76,7 +76,7 @@ inline json spec_of(const std::string& input, const std::vector<std::string>& mo
 }
 
 inline std::vector<json> forward_runs() {
-  std::istringstream file(text_of_file(kForward));
+  std::istringstream file(text_of_file(kForwardRuns));
   std::vector<json> runs;
   for (std::string line; std::getline(file, line);) runs.push_back(json::parse(line));
   return runs;

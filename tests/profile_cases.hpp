@@ -10,13 +10,12 @@
 #include "analysis/profile_import.hpp"
 #include "core/error.hpp"
 #include "helpers.hpp"
+#include "ncu_files.hpp"
 #include "process.hpp"
 #include "scenario/gpu_file.hpp"
 
 /// What ncu wrote of other people's kernels on an H200 with CUDA 13.0, the L2 not flushed before: tests/data/ncu.
 namespace hbmscope::testing {
-
-inline const std::string kFolder = std::string(HBMSCOPE_SOURCE_DIR) + "/tests/data/ncu/";
 
 inline AttentionShape shape_of(std::int64_t batch, std::int64_t heads, std::int64_t seqlen, std::int64_t head_dim,
                                Mask mask = Mask::none()) {
@@ -47,7 +46,7 @@ inline ProfileImport import_text(const std::string& text, std::optional<RunReque
 }
 inline ProfileImport import_file(const std::string& name, std::optional<RunRequest> request = {},
                                  std::string kernel = {}) {
-  return import_text(text_of_file(kFolder + name), std::move(request), std::move(kernel));
+  return import_text(real_file(name), std::move(request), std::move(kernel));
 }
 
 inline constexpr const char* kFa2 = "fa2_1_8_8192_128_noflush.csv";

@@ -11,7 +11,6 @@
 /// Short words for the shapes, counts and complaints of test_public_*.cpp.
 namespace hbmscope::testing {
 
-inline constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 inline constexpr std::string_view kForward[] = {"naive", "flash_v1", "flash_v2", "split_kv"};
 
 inline AttentionShape shape(std::int64_t batch, std::int64_t heads, std::int64_t kv_heads, std::int64_t seqlen_q,

@@ -52,13 +52,13 @@ TEST_CASE("a metric that is needed and has no usable number is a complaint with 
         Case{"9,300,000,000,000,000,000", "byte", "is no whole number of 64 bits"}}) {
     CAPTURE(c.value);
     const NcuFile file = parse_ncu_csv(long_file("dram__bytes_read.sum", c.unit, c.value), "f.csv");
-    const Complaint said =
-        complaint([&] { (void)read_quantity(file.kernels[0], HwQuantity::dram_read_bytes, "f.csv"); });
+    const NcuComplaint said =
+        ncu_complaint([&] { (void)read_quantity(file.kernels[0], HwQuantity::dram_read_bytes, "f.csv"); });
     CHECK(said.what == std::string("f.csv: line 2: kernel \"void f(int)\", metric dram__bytes_read.sum: ") + c.what);
   }
   const NcuFile sectors = parse_ncu_csv(
       long_file("lts__t_sectors_srcunit_tex_op_write.sum", "sector", "9,223,372,036,854,775,807"), "f.csv");
-  CHECK(has(complaint([&] { (void)read_quantity(sectors.kernels[0], HwQuantity::l2_write_sectors, "f.csv"); }).what,
+  CHECK(has(ncu_complaint([&] { (void)read_quantity(sectors.kernels[0], HwQuantity::l2_write_sectors, "f.csv"); }).what,
             "is more than 64 bits hold"));
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("what is no whole table of ncu is a complaint that says what it is") {
   CHECK(complaint_of_file("").what ==
         "f.csv: line 1: the text ends without a table of ncu: no header with \"ID\" and \"Kernel Name\"");
   CHECK(has(complaint_of_file("").hint, "ncu --csv"));
-  const Complaint refused = complaint_of_file("==PROF== Connected\n==ERROR== ERR_NVGPUCTRPERM - no permission\n");
+  const NcuComplaint refused = complaint_of_file("==PROF== Connected\n==ERROR== ERR_NVGPUCTRPERM - no permission\n");
   CHECK(has(refused.hint, "ERR_NVGPUCTRPERM"));
   CHECK(has(complaint_of_file("NVR\x01\x02\xFF").what, "is a report of ncu, not a CSV file"));
   CHECK(has(complaint_of_file(kLongHeader).what, "f.csv: line 1: the table of ncu has no kernel"));

@@ -55,7 +55,7 @@ TEST_CASE("bars are the bytes of each tensor, predicted beside measured") {
 
 TEST_CASE("lines of a sweep are the file's bytes, for one head where heads change along them") {
   const json spec =
-      spec_of(text_of_file(kForward), {"--picture", "sweep", "--where", "head_dim=128", "--where", "mask=causal"});
+      spec_of(text_of_file(kForwardRuns), {"--picture", "sweep", "--where", "head_dim=128", "--where", "mask=causal"});
   std::map<std::pair<std::string, std::int64_t>, double> drawn;
   for (const json& value : spec["data"]["values"])
     drawn[{value["series"].get<std::string>(), value["x"].get<std::int64_t>()}] = value["y"].get<double>();

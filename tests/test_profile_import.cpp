@@ -69,8 +69,7 @@ TEST_CASE("FlashAttention-2: bytes that its SMs receive agree with the closed fo
 
 TEST_CASE("with the bytes that SMs receive in the file, they stand within 0.15 % of the closed form") {
   // The figure that was read in another run of the same kernel and shape; 10 kB is its last digit.
-  const std::string text =
-      with_metric(text_of_file(kFolder + kFa2), "l1tex__m_xbar2l1tex_read_bytes.sum", "Mbyte", "2,164.28");
+  const std::string text = with_metric(real_file(kFa2), "l1tex__m_xbar2l1tex_read_bytes.sum", "Mbyte", "2,164.28");
   const ProfileImport p = import_text(text, beside("flash_v2", shape_of(1, kHeads, kN, kD), tiles(128, 64)));
   const LaunchComparison& c = p.comparisons[0];
   CHECK(*c.sm.read.bytes == Bytes(2'164'280'000));
@@ -202,7 +201,7 @@ TEST_CASE("launches that are not the algorithm's kernels are refused, with what 
 }
 
 TEST_CASE("a kernel that ran several times is compared launch by launch, and its time is the median") {
-  std::string text = text_of_file(kFolder + kFa2);
+  std::string text = real_file(kFa2);
   const std::string rows = text.substr(text.find("\n\"0\"") + 1);
   for (const char* id : {"1", "2"}) {
     std::string again = rows;
@@ -256,7 +255,7 @@ TEST_CASE("--kernel takes a regular expression, and says what there is when it m
 }
 
 TEST_CASE("an unusable number matters only where a selected kernel needs it") {
-  std::string text = text_of_file(kFolder + kNaive);
+  std::string text = real_file(kNaive);
   const std::size_t at = text.find("1,073,871,872");
   text.replace(at, 13, "n/a");
   const Refusal said = refusal([&] { (void)import_text(text); });
@@ -264,14 +263,14 @@ TEST_CASE("an unusable number matters only where a selected kernel needs it") {
   CHECK(has(said.what, "file.csv: line 10: kernel \"void at::<unnamed>::cunn_SoftMaxForwardReg"));
   CHECK(has(said.what, "metric dram__bytes_read.sum: has no value: \"n/a\""));
   CHECK(import_text(text, {}, "nvjet").launches.size() == 2);
-  const std::string unneeded = with_metric(text_of_file(kFolder + kFa2), "sm__throughput.avg", "%", "(!) nan");
+  const std::string unneeded = with_metric(real_file(kFa2), "sm__throughput.avg", "%", "(!) nan");
   const auto result = profile_to_json(import_text(unneeded), {});
   CHECK(result["launches"][0]["metrics"]["sm__throughput.avg"]["value"].is_null());
   CHECK(has(result["launches"][0]["metrics"]["sm__throughput.avg"]["reason"], "nan"));
 }
 
 TEST_CASE("warnings: a last launch that is cut short, another GPU than the prediction's, a GPU that nobody named") {
-  std::string text = text_of_file(kFolder + kNaive);
+  std::string text = real_file(kNaive);
   CHECK(import_text(text).warnings.empty());
   text.resize(text.rfind("\n\"2\"") + 1);
   const ProfileImport cut = import_text(text);

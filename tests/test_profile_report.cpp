@@ -69,8 +69,7 @@ TEST_CASE("the report says what was counted, what stands beside it and why the t
 }
 
 TEST_CASE("the report says of figures that ncu rounded, and of bytes that were not counted") {
-  const std::string rounded =
-      with_metric(text_of_file(kFolder + kFa2), "l1tex__m_xbar2l1tex_read_bytes.sum", "Mbyte", "2,164.28");
+  const std::string rounded = with_metric(real_file(kFa2), "l1tex__m_xbar2l1tex_read_bytes.sum", "Mbyte", "2,164.28");
   CHECK(has(flowing(text_of(import_text(rounded))), "ncu rounded these figures, to steps of up to 10.0 kB"));
   CHECK_FALSE(has(text_of(import_file(kFa2)), "rounded"));
   const std::string header = "ID,Kernel Name,";
@@ -109,7 +108,7 @@ TEST_CASE("the JSON is as its schema says, and its counters stand among the traf
   json traffic_schema = schema_text("run.schema.json");
   const JsonSchema entry(json{{"$ref", "#/$defs/traffic"}, {"$defs", traffic_schema["$defs"]}});
   const std::string with_reads =
-      with_metric(text_of_file(kFolder + kFa2), "l1tex__m_xbar2l1tex_read_bytes.sum", "byte", "2,164,280,000");
+      with_metric(real_file(kFa2), "l1tex__m_xbar2l1tex_read_bytes.sum", "byte", "2,164,280,000");
   const AttentionShape flash = shape_of(1, kHeads, kN, kD);
   std::size_t whole_entries = 0;
   for (const ProfileImport& p :
@@ -173,7 +172,7 @@ TEST_CASE("the CSV has the same columns in every row, and plain numbers") {
 
 TEST_CASE("profile import on the command line: text, JSON, standard input, any locale") {
   const std::vector<std::string> arguments =
-      words("profile import " + kFolder + kFa2 +
+      words("profile import " + kNcuFolder + kFa2 +
             " --kernel flash_fwd --algorithm flash_v2 --block-q 128 --block-kv 64 --seqlen 8k --heads 8 --dtype bf16 "
             "--gpu h200");
   const Outcome text = run_program(arguments);
@@ -188,7 +187,7 @@ TEST_CASE("profile import on the command line: text, JSON, standard input, any l
 
   Call piped;
   piped.arguments = words("profile import - --json -");
-  piped.input = text_of_file(kFolder + kNaive);
+  piped.input = real_file(kNaive);
   const json from_pipe = json::parse(run_program(piped).out);
   CHECK(from_pipe["launches"].size() == 3);
   CHECK(from_pipe["source"]["file"] == "standard input");
@@ -200,7 +199,7 @@ TEST_CASE("profile import on the command line: text, JSON, standard input, any l
 
 TEST_CASE("profile import ends with 3 for a bad file and with 2 for a bad command line, one line and a hint each") {
   const TemporaryFolder folder;
-  const std::string whole = text_of_file(kFolder + kFa2);
+  const std::string whole = real_file(kFa2);
   const std::string cut = folder.write("cut.csv", whole.substr(0, whole.size() - 30));
   const std::string comma = folder.write("comma.csv", [&] {
     std::string text = whole;
@@ -208,7 +207,7 @@ TEST_CASE("profile import ends with 3 for a bad file and with 2 for a bad comman
       text.replace(at, 10, "51.501.824");
     return text;
   }());
-  const std::string good = kFolder + kFa2;
+  const std::string good = kNcuFolder + kFa2;
   struct Case {
     std::string arguments;
     int code;

@@ -59,7 +59,8 @@ RunResult run_with(RunRequest request, const DeviceStatus& device, const Progres
                            (taken ? ", the fastest of the kernels here" : ", though no kernel here takes it"));
   }
   const std::vector<std::string>& algorithms = result.request.algorithms;
-  if (device.present && result.request.shape.dtype == Dtype::fp8 && result.request.pass == "forward" &&
+  if (device.present && result.request.engine >= Engine::gpu && result.request.shape.dtype == Dtype::fp8 &&
+      result.request.pass == "forward" &&
       std::find(algorithms.begin(), algorithms.end(), "flash_v3") == algorithms.end()) {
     result.notes.push_back(std::string(kernels::kFp8Elsewhere) + ": --algorithm naive,flash_v3");
   }

@@ -36,12 +36,12 @@ std::int64_t flash_v3_width(const AttentionShape& shape);
 /// SMEM that it takes in fp8 for tiles of V turned round, in panels of 128 keys; 0 in 16 bits.
 std::int64_t flash_v3_turned_bytes(const AttentionShape& shape, const TilePlan& plan);
 /// What flash_v3 takes first, on Hopper: the fastest that the search found there (reports/h200/tiles.md), in fp8 the
-/// fastest of a few that were tried. With three
-/// warpgroups of 64 rows, where their registers suffice, each key is read for more queries; causal heads of up to 1,024
-/// queries are computed in smaller tiles, of which the mask hides less. With many keys a larger tile of them pays, with
-/// few it is too often the last one, half empty. Pairs of CTAs that share their keys pay beyond 64 columns where
-/// all see all keys, and heads are so long that one more tile for an odd one is nothing; at 128 columns there are some
-/// with the larger tile only, which is that of choice where `wanted` asks for a cluster.
+/// fastest of a few that were tried. With three warpgroups of 64 rows, where their registers suffice, each key is read
+/// for more queries; causal heads of up to 1,024 queries are computed in smaller tiles, of which the mask hides less.
+/// With many keys a larger tile of them pays, with few it is too often the last one, half empty. Pairs of CTAs that
+/// share their keys pay beyond 64 columns where all see all keys, and heads are so long that one more tile for an odd
+/// one is nothing; at 128 columns there are some with the larger tile only, which is that of choice where `wanted`
+/// asks for a cluster.
 QueryTile flash_v3_tile(const AttentionShape& shape, const TilePlan& wanted = {});
 /// The cluster that a plan of flash_v3 asks for or, where it leaves that open and has the tile above, the one above.
 std::int64_t flash_v3_cluster(const AttentionShape& shape, const TilePlan& plan);

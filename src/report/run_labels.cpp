@@ -98,7 +98,7 @@ class Labels {
 
   void exactness() {
     std::string words, missing;
-    const Exactness* any = nullptr;
+    const Exactness *any = nullptr, *fused = nullptr;  // fused: held to naive's error, as naive itself is not
     std::string beyond;
     bool any_bitwise = false;
     for (const AlgorithmResult& a : r_.algorithms) {
@@ -108,7 +108,10 @@ class Labels {
       }
       any = &*a.exactness;
       if (!any->within_tolerance) beyond += (beyond.empty() ? "" : ", ") + std::string(a.algorithm->name);
-      if (a.algorithm->name != "naive") any_bitwise = any_bitwise || any->bitwise_equal_to_naive;
+      if (a.algorithm->name != "naive") {
+        fused = any;
+        any_bitwise = any_bitwise || any->bitwise_equal_to_naive;
+      }
       words +=
           fmt::format("{}{} {}", words.empty() ? "" : ", ", a.algorithm->name, text::scientific(any->max_abs_error));
     }
@@ -126,10 +129,10 @@ class Labels {
                     "flash_v1 rounds O to {} in each of its passes over the keys; --variant released keeps it in fp32",
                     info(r_.request.shape.dtype).name));
     }
-    if (any->tolerance > any->max_abs_reference && any->max_abs_reference > 0) {
+    if (fused != nullptr && fused->tolerance > fused->max_abs_reference && fused->max_abs_reference > 0) {
       label("", fmt::format("the tolerance, {}, is above the largest |O|, {}, and says little: naive in {} rounds most "
                             "probabilities of rows this long to 0",
-                            text::scientific(any->tolerance), text::significant(any->max_abs_reference, 3),
+                            text::scientific(fused->tolerance), text::significant(fused->max_abs_reference, 3),
                             info(r_.request.shape.dtype).name));
     }
     if (view_.explain) {
