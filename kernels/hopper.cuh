@@ -264,23 +264,13 @@ __device__ inline void wait_barrier(std::uint32_t barrier, std::uint32_t parity)
 
 /// Starts a copy of one box of a [batch, heads, rows, width] tensor into SMEM; elements beyond its edges become 0. The
 /// barrier learns of its bytes.
-template <Reuse kReuse = Reuse::soon>
 __device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& map, int x, int row, int head, int batch,
                                          std::uint32_t barrier) {
-  if constexpr (kReuse == Reuse::soon) {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
-        "%5}], [%6];" ::"r"(to),
-        "l"(&map), "r"(x), "r"(row), "r"(head), "r"(batch), "r"(barrier)
-        : "memory");
-  } else {
-    asm volatile(
-        "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; "
-        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, "
-        "{%2, %3, %4, %5}], [%6], policy; }" ::"r"(to),
-        "l"(&map), "r"(x), "r"(row), "r"(head), "r"(batch), "r"(barrier)
-        : "memory");
-  }
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "[%6];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(row), "r"(head), "r"(batch), "r"(barrier)
+      : "memory");
 }
 
 /// The same into both CTAs of a cluster of two, at the same place of their SMEM; the barrier of each learns of it.

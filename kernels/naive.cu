@@ -5,11 +5,11 @@
 // On chip: 3*(Br+Bc)*64*e
 // Costs:   2*B*H*ceil(Nq/Br)*Br*(ceil(Nk/Bc)*Bc*ceil(d/64)*64 + ceil(Nk/64)*64*ceil(dv/64)*64)
 //
-// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the two products on mma.sync and the
-// pipeline; the softmax between them is naive_softmax.cu, Hopper's products are naive_hopper.cu, and those in fp32
-// naive_fp32.cu. Each CTA makes one tile of Br x Bc elements of S or O and fetches its own operands. Every tile of S is written, masked or not: S is the plain
-// product, rounded to its dtype, and the softmax scales and masks it. A row of S or P is padded to a multiple of 16
-// elements; the padding is neither written nor read.
+// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the two products on mma.sync and the pipeline; the
+// softmax between them is naive_softmax.cu, Hopper's products are naive_hopper.cu, and those in fp32 naive_fp32.cu. Each
+// CTA makes one tile of Br x Bc elements of S or O and fetches its own operands. Every tile of S is written, masked or
+// not: S is the plain product, rounded to its dtype, and the softmax scales and masks it. A row of S or P is padded to a
+// multiple of 16 elements; the padding is neither written nor read.
 #include <algorithm>
 #include <utility>
 
@@ -92,7 +92,8 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
                   [&](int slice, std::uint32_t p_slice, std::uint32_t v_slice) {
                     // HBM read: P tile [Br, 64] and V tile [64, Bc]
                     const int c = slice * kDepth, keys = a.seqlen_kv - c;
-                    Output::template load_operand_a<Reuse::none>(p_slice, p + c, a.score_stride, q_rows, keys, Tensor::P, counter);
+                    Output::template load_operand_a<Reuse::none>(p_slice, p + c, a.score_stride, q_rows, keys,
+                                                                 Tensor::P, counter);
                     Output::load_operand_b(v_slice, v + std::int64_t{c} * dv, dv, columns, keys, Tensor::V, counter);
                   });
 
@@ -112,7 +113,8 @@ void launch_tiles(Kernel* kernel, const Call& call, std::int64_t columns, const 
   const auto* address = reinterpret_cast<const void*>(kernel);
   allow_smem(call, address, Tile::kSmem, what);
   cudaFuncSetAttribute(address, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-  const std::int64_t ctas = ceil_div(a.seqlen_q, Tile::kRows) * ceil_div(columns, Tile::kColumns) * a.num_heads * a.batch;
+  const std::int64_t ctas =
+      ceil_div(a.seqlen_q, Tile::kRows) * ceil_div(columns, Tile::kColumns) * a.num_heads * a.batch;
   kernel<<<grid_of(ctas), Tile::kThreads, Tile::kSmem, call.stream>>>(a);
   check_launch(what);
 }

@@ -5,10 +5,10 @@
 // On chip: 5*(Br+Bc)*64*e + 2*Br*Bc*e
 // Costs:   2*B*H*ceil(Nq/Br)*Br*(ceil(Nk/Bc)*Bc*ceil(d/64)*64 + ceil(Nk/64)*64*ceil(dv/64)*64)
 //
-// The tiles, their order and their bytes are those of naive.cu, which says what S and its padding are. A tile of S takes
-// little to multiply and much to store: while one warpgroup rounds its tile and stores it, the other multiplies the next,
-// whose operands the copying warp has fetched meanwhile. Tiles are drawn, not dealt: SMs have different clocks, and CTAs
-// that drift apart would no longer find in L2 what they share.
+// The tiles, their order and their bytes are those of naive.cu, which says what S and its padding are. A tile of S
+// takes little to multiply and much to store: while one warpgroup rounds its tile and stores it, the other multiplies
+// the next, whose operands the copying warp has fetched meanwhile. Tiles are drawn, not dealt: SMs do not keep pace, and
+// CTAs that drift apart no longer find in L2 what they share.
 #include <algorithm>
 
 #include "kernels/gemm_tile.cuh"
@@ -31,7 +31,6 @@ struct Extent {
 struct ScoreProduct {  // S = Q K^T
   static constexpr Tensor kA = Tensor::Q, kB = Tensor::K, kC = Tensor::S;
   static constexpr OperandB kLayout = OperandB::by_column;
-  static constexpr Reuse kReuseOfA = Reuse::soon;
   static constexpr int kColumns = 128;
   __host__ __device__ static Extent extent(const AttentionArgs& a) { return {a.seqlen_q, a.seqlen_kv, a.head_dim}; }
   __device__ static TilePlace tile(const AttentionArgs& a, unsigned number) {
@@ -42,7 +41,6 @@ template <int kColumnsOfTile>
 struct OutputProduct {  // O = P V
   static constexpr Tensor kA = Tensor::P, kB = Tensor::V, kC = Tensor::O;
   static constexpr OperandB kLayout = OperandB::by_depth;
-  static constexpr Reuse kReuseOfA = Reuse::none;
   static constexpr int kColumns = kColumnsOfTile;
   __host__ __device__ static Extent extent(const AttentionArgs& a) { return {a.seqlen_q, a.head_dim_v, a.seqlen_kv}; }
   __device__ static TilePlace tile(const AttentionArgs& a, unsigned number) {
@@ -57,7 +55,7 @@ struct ProductSmem {
   static constexpr unsigned kStages = 5;
   static constexpr std::uint32_t kSliceA = kBr * kDepth * 2, kSliceB = Product::kColumns * kDepth * 2;  // bytes
   static constexpr std::uint32_t kSlice = kSliceA + kSliceB, kTileC = kBr * Product::kColumns * 2;
-  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kTileC + (2 * kStages + 5) * 8 + kPanelAlignment;
+  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kTileC + 20 * kStages + 4 + kPanelAlignment;
   std::uint32_t first;
   __device__ explicit ProductSmem(const void* bytes)
       : first((smem_address(bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment) {}
@@ -74,32 +72,16 @@ struct ProductSmem {
   __device__ void release(unsigned n) const {
     if (lane_now() == 0) arrive(free(n));
   }
-  /// What is drawn for the CTA's nth tile: two places, of which each warpgroup reads one.
-  static constexpr unsigned kEnd = ~0u, kEndOfBoth = ~0u - 1;  ///< in place of a tile: there is none, and no further turn
-  __device__ std::uint32_t drawn_full(unsigned turn) const { return c(2) + 16 * (kStages + turn % 2); }
-  __device__ std::uint32_t drawn_free(unsigned turn) const { return drawn_full(turn) + 8; }
-  __device__ std::uint32_t drawn(unsigned turn) const { return c(2) + 16 * (kStages + 2) + 4 * (turn % 2); }
-  __device__ void give(unsigned turn, unsigned tile) const {
-    wait_barrier(drawn_free(turn), turn / 2 % 2 ^ 1);
-    store_smem(drawn(turn), tile);
-    arrive(drawn_full(turn));
-  }
-  __device__ unsigned take(unsigned turn) const {
-    wait_barrier(drawn_full(turn), turn / 2 % 2);
-    const unsigned tile = load_smem(drawn(turn));
-    __syncwarp();
-    if (lane_now() == 0) arrive(drawn_free(turn));
-    return tile;
-  }
+  /// The tile that slice n is of, or kNoTile in place of a slice after the last; and whether a warpgroup has seen that.
+  static constexpr unsigned kNoTile = ~0u;
+  __device__ std::uint32_t tile_of(unsigned n) const { return c(2) + 16 * kStages + 4 * (n % kStages); }
+  __device__ std::uint32_t ended() const { return c(2) + 20 * kStages; }
   __device__ void init_barriers() const {
     for (unsigned n = 0; n < kStages; ++n) {
       init_barrier(full(n), 1);
       init_barrier(free(n), 4);
     }
-    for (unsigned turn = 0; turn < 2; ++turn) {
-      init_barrier(drawn_full(turn), 1);
-      init_barrier(drawn_free(turn), 4);
-    }
+    store_smem(ended(), 0);
     fence_barriers();
   }
 };
@@ -121,10 +103,9 @@ template <class Product, class Counter>
 __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, const ProductSmem<Product>& smem,
                             const Tiles& tiles, Counter& counter) {
   const Extent all = Product::extent(args);
-  unsigned n = 0, turn = 0, tile = blockIdx.x;
+  unsigned n = 0, tile = blockIdx.x;
 #pragma unroll 1
-  for (; tile < tiles.count; ++turn) {
-    smem.give(turn, tile);
+  while (tile < tiles.count) {
     const unsigned draw = atomicAdd(tiles.drawn, 1);
     const TilePlace at = Product::tile(args, tile);
     const int row = at.row * kBr, column = at.column * Product::kColumns;
@@ -134,9 +115,10 @@ __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, 
     for (int x = 0; x < all.depth; x += kDepth, ++n) {
       const int depth = min(kDepth, all.depth - x);
       smem.wait_free(n);
+      store_smem(smem.tile_of(n), tile);
       arrive_expecting(smem.full(n), ProductSmem<Product>::kSlice);
       // HBM read: A tile [Br, 64]
-      start_tensor_load<Product::kReuseOfA>(smem.a(n), maps.a, x, row, at.head, at.batch, smem.full(n));
+      start_tensor_load(smem.a(n), maps.a, x, row, at.head, at.batch, smem.full(n));
       counter.read(Product::kA, 2 * rows * depth);
       // HBM read: B tile [Bc, 64] or [64, Bc]
       if constexpr (Product::kLayout == OperandB::by_column) {
@@ -152,8 +134,9 @@ __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, 
     if (draw == tiles.count - 1) *tiles.drawn = 0;  // there are as many draws as tiles
     tile = draw + gridDim.x;
   }
-  smem.give(turn, ProductSmem<Product>::kEnd);
-  smem.give(turn + 1, ProductSmem<Product>::kEndOfBoth);
+  smem.wait_free(n);
+  store_smem(smem.tile_of(n), ProductSmem<Product>::kNoTile);
+  arrive(smem.full(n));
 }
 
 /// A warpgroup's tile of C, in registers: fragments of 64 rows by 8 columns as start_wgmma has them.
@@ -246,11 +229,15 @@ __global__ void __launch_bounds__(kThreads, 1)
     const std::uint32_t staged = smem.c(warpgroup);
 #pragma unroll 1
     for (unsigned turn = warpgroup;; turn += 2) {
-      const unsigned tile = smem.take(turn), n = turn * slices;
+      const unsigned n = turn * slices;
       // The other one has seen all slices before these come: a barrier's parity tells one phase from the next, no more.
       if (turn > 0) sync_named(kTurn + warpgroup, 2 * 128);
-      if (tile >= Smem::kEndOfBoth) {
-        if (tile == Smem::kEnd) arrive_named(kTurn + 1 - warpgroup, 2 * 128);
+      if (load_smem(smem.ended()) != 0) break;
+      smem.wait_full(n);
+      const unsigned tile = load_smem(smem.tile_of(n));
+      if (tile == Smem::kNoTile) {
+        if (stores) store_smem(smem.ended(), 1);
+        arrive_named(kTurn + 1 - warpgroup, 2 * 128);
         break;
       }
       ProductTile<T, Product> c;
