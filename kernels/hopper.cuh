@@ -273,6 +273,23 @@ __device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& ma
       : "memory");
 }
 
+/// What the L2 is told of the lines of a load: whether they will be asked for again. [createpolicy]
+__device__ inline std::uint64_t l2_policy(Reuse reuse) {
+  std::uint64_t first, normal;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  return reuse == Reuse::none ? first : normal;
+}
+/// The same as start_tensor_load above, with such a policy. [.L2::cache_hint]
+__device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& map, int x, int row, int head, int batch,
+                                         std::uint32_t barrier, std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, "
+      "%3, %4, %5}], [%6], %7;" ::"r"(to),
+      "l"(&map), "r"(x), "r"(row), "r"(head), "r"(batch), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
 /// The same into both CTAs of a cluster of two, at the same place of their SMEM; the barrier of each learns of it.
 /// [.multicast::cluster]
 __device__ inline void start_tensor_multicast(std::uint32_t to, const CUtensorMap& map, int x, int row, int head,
