@@ -1,8 +1,5 @@
 #pragma once
-#include "kernels/chunk.cuh"
 #include "kernels/gemm_tile.cuh"
-#include "kernels/hopper.cuh"
-#include "kernels/tile.cuh"
 
 namespace hbmscope::kernels {
 
@@ -25,12 +22,6 @@ struct MmaProduct {
     idle = column >= columns;
   }
 
-  /// HBM read: a slice of A, [kRows, kDepth].
-  template <Reuse kReuse, class Counter>
-  __device__ static void load_operand_a(std::uint32_t slice, const T* from, std::int64_t stride, int rows, int depth,
-                                        Tensor tensor, Counter& counter) {
-    load_slice<Tile::kRows, Tile::kDepth, Tile::kThreads, kReuse>(slice, from, stride, rows, depth, tensor, counter);
-  }
   /// HBM read: a slice of B, [kColumns, kDepth] or [kDepth, kColumns].
   template <class Counter>
   __device__ static void load_operand_b(std::uint32_t slice, const T* from, std::int64_t stride, int columns, int depth,
@@ -80,6 +71,7 @@ struct MmaProduct {
       }
     }
   }
+  __device__ void finish_slice() {}  // multiply_slice has waited for what it read
 
   /// Rounds the warp's share of C to T and lays it into a [kRows, kColumns] tile in SMEM.
   __device__ void stage(std::uint32_t tile) const {
@@ -98,10 +90,10 @@ struct MmaProduct {
       }
     }
   }
-  /// HBM write: the valid `rows` by `columns` elements of the staged tile, whose first goes to `to`; 16 bytes a thread
-  /// and two bytes where a row ends within them.
+  /// HBM write: the valid `rows` by `columns` elements of the staged tile, 16 bytes a thread and two bytes where a row
+  /// ends within them.
   template <class Counter>
-  __device__ static void store(T* to, std::int64_t stride, int rows, int columns, std::uint32_t tile, Tensor tensor,
+  __device__ static void store(const TileOutput<T>& to, int rows, int columns, std::uint32_t tile, Tensor tensor,
                                Counter& counter) {
     constexpr int kChunks = Tile::kColumns / 8;
 #pragma unroll 4
@@ -114,7 +106,7 @@ struct MmaProduct {
                    : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                    : "r"(from)
                    : "memory");
-      store_chunk(to + at_row * stride + chunk * 8, x, valid);
+      store_chunk(to.first + at_row * to.stride + chunk * 8, x, valid);
       counter.wrote(tensor, 2 * min(valid, 8));
     }
   }

@@ -1,7 +1,11 @@
 #pragma once
-#include "kernels/common.cuh"
+#include <type_traits>
 
-/// What the products of naive share, whatever multiplies.
+#include "kernels/chunk.cuh"
+#include "kernels/hopper.cuh"
+#include "kernels/tile.cuh"
+
+/// What the two ways to multiply on tensor cores, gemm_mma.cuh and gemm_wgmma.cuh, share.
 namespace hbmscope::kernels {
 
 template <int kR, int kC, int kW, int kS, int kCtas>
@@ -12,8 +16,9 @@ struct GemmTile {
   static constexpr int kCtasPerSm = kCtas;  ///< that registers and SMEM have to leave room for
   static constexpr int kWarps = kW, kThreads = kW * kWarpSize;
   static constexpr std::uint32_t kSliceA = kR * kDepth * 2, kSliceB = kC * kDepth * 2;
-  static constexpr std::size_t kSmem = kS * (kSliceA + kSliceB);
-  static_assert(kSmem >= kR * kC * 2, "C leaves through the room of the slices");
+  /// And so much more that the first slice can start on a multiple of kPanelAlignment.
+  static constexpr std::size_t kSmem = kS * (kSliceA + kSliceB) + kPanelAlignment;
+  static_assert(kS * (kSliceA + kSliceB) >= kR * kC * 2, "C leaves through the room of the slices");
 };
 
 /// Which tile of the result is the `number`th. They are counted column fastest, then row, panel of columns, head and
@@ -48,5 +53,31 @@ __device__ inline TilePlace output_tile(const AttentionArgs& a, unsigned number,
 __device__ inline int kv_head_of(const AttentionArgs& a, int head) {
   return head / (a.num_heads / a.num_kv_heads);
 }
+
+/// HBM read: a slice of A, [kRows, kDepth].
+template <class Tile, Reuse kReuse, class T, class Counter>
+__device__ inline void load_operand_a(std::uint32_t slice, const T* from, std::int64_t stride, int rows, int depth,
+                                      Tensor tensor, Counter& counter) {
+  load_slice<Tile::kRows, Tile::kDepth, Tile::kThreads, kReuse>(slice, from, stride, rows, depth, tensor, counter);
+}
+
+/// Where a tile of C goes, as either path wants to know it.
+template <class T>
+struct TileOutput {
+  const CUtensorMap& map;  ///< of the tensor; nothing but on Hopper
+  int column, row, head, batch;
+  std::int64_t stride;  ///< elements from row to row, a multiple of 8
+  T* first;             ///< the tile's first element
+  __device__ TileOutput(const CUtensorMap& tensor_map, T* tensor, const TilePlace& at, int heads, int rows,
+                        std::int64_t row_stride, int first_row, int first_column)
+      : map(tensor_map),
+        column(first_column),
+        row(first_row),
+        head(at.head),
+        batch(at.batch),
+        stride(row_stride),
+        first(tensor + head_offset(at.batch, at.head, heads, rows, row_stride) + first_row * row_stride +
+              first_column) {}
+};
 
 }  // namespace hbmscope::kernels

@@ -273,14 +273,13 @@ __device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& ma
       : "memory");
 }
 
-/// What the L2 is told of the lines of a load: whether they will be asked for again. [createpolicy]
-__device__ inline std::uint64_t l2_policy(Reuse reuse) {
-  std::uint64_t first, normal;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
-  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
-  return reuse == Reuse::none ? first : normal;
+/// For lines that nobody will ask for again: the L2 gives them up before others. [createpolicy]
+__device__ inline std::uint64_t evict_first_policy() {
+  std::uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
 }
-/// The same as start_tensor_load above, with such a policy. [.L2::cache_hint]
+/// The same copy with a policy. [.L2::cache_hint]
 __device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& map, int x, int row, int head, int batch,
                                          std::uint32_t barrier, std::uint64_t policy) {
   asm volatile(

@@ -8,7 +8,8 @@
 // The tiles, their order and their bytes are those of naive.cu, which says what S and its padding are. A tile of S
 // takes little to multiply and much to store: while one warpgroup rounds its tile and stores it, the other multiplies
 // the next, whose operands the copying warp has fetched meanwhile. Tiles are drawn, not dealt: SMs do not keep pace, and
-// CTAs that drift apart no longer find in L2 what they share.
+// CTAs that drift apart no longer find in L2 what they share. That is also why an O of two tiles a row is not made here,
+// but by naive.cu, in clusters: CTAs that draw its tiles do not ask for a row of P together (docs/kernels.md).
 #include <algorithm>
 
 #include "kernels/gemm_tile.cuh"
@@ -33,42 +34,38 @@ struct ScoreProduct {  // S = Q K^T
   static constexpr OperandB kLayout = OperandB::by_column;
   static constexpr Reuse kReuseOfA = Reuse::soon;
   static constexpr int kColumns = 128;
-  static constexpr bool kAbreast = false;
   __host__ __device__ static Extent extent(const AttentionArgs& a) { return {a.seqlen_q, a.seqlen_kv, a.head_dim}; }
   __device__ static TilePlace tile(const AttentionArgs& a, unsigned number) {
     return score_tile<2>(a, number, kBr, kColumns);
   }
 };
-/// Where O is two tiles wide, a CTA makes both abreast: P comes from HBM for the one and, at once, from L2 for the other.
-template <int kColumnsOfTile, bool kTwoTiles = false>
+template <int kColumnsOfTile>
 struct OutputProduct {  // O = P V
   static constexpr Tensor kA = Tensor::P, kB = Tensor::V, kC = Tensor::O;
   static constexpr OperandB kLayout = OperandB::by_depth;
   static constexpr Reuse kReuseOfA = Reuse::none;
   static constexpr int kColumns = kColumnsOfTile;
-  static constexpr bool kAbreast = kTwoTiles;
   __host__ __device__ static Extent extent(const AttentionArgs& a) { return {a.seqlen_q, a.head_dim_v, a.seqlen_kv}; }
   __device__ static TilePlace tile(const AttentionArgs& a, unsigned number) {
     return output_tile(a, number, kBr, kColumns);
   }
 };
 
-/// What lies where in SMEM: slices of both operands, which take turns in kStages places, and of each warpgroup a tile
-/// of C on its way out, or half of one at a time. All are panels of 64 columns.
+/// What lies where in SMEM: slices of both operands, which take turns in kStages places, and a tile of C of each
+/// warpgroup on its way out. All are panels of 64 columns.
 template <class Product>
 struct ProductSmem {
-  static constexpr unsigned kStages = Product::kAbreast ? 6 : 5;
-  static constexpr int kStagedColumns = Product::kColumns / (Product::kAbreast ? 2 : 1);
+  static constexpr unsigned kStages = 5;
   static constexpr std::uint32_t kSliceA = kBr * kDepth * 2, kSliceB = Product::kColumns * kDepth * 2;  // bytes
-  static constexpr std::uint32_t kSlice = kSliceA + kSliceB, kStagedC = kBr * kStagedColumns * 2;
-  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kStagedC + 20 * kStages + 4 + kPanelAlignment;
+  static constexpr std::uint32_t kSlice = kSliceA + kSliceB, kTileC = kBr * Product::kColumns * 2;
+  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kTileC + 20 * kStages + 4 + kPanelAlignment;
   std::uint32_t first;
   __device__ explicit ProductSmem(const void* bytes)
       : first((smem_address(bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment) {}
   /// Slices are numbered as they are copied, through all tiles of the CTA.
   __device__ std::uint32_t a(unsigned n) const { return first + n % kStages * kSlice; }
   __device__ std::uint32_t b(unsigned n) const { return a(n) + kSliceA; }
-  __device__ std::uint32_t c(int warpgroup) const { return first + kStages * kSlice + warpgroup * kStagedC; }
+  __device__ std::uint32_t c(int warpgroup) const { return first + kStages * kSlice + warpgroup * kTileC; }
   __device__ std::uint32_t full(unsigned n) const { return c(2) + 16 * (n % kStages); }  ///< ends when slice n has come
   __device__ std::uint32_t free(unsigned n) const { return full(n) + 8; }                ///< and when it is multiplied
   __device__ void wait_full(unsigned n) const { wait_barrier(full(n), n / kStages % 2); }
@@ -92,9 +89,8 @@ struct ProductSmem {
   }
 };
 
-/// The work of a launch, in tiles or in pairs of them: a CTA begins with that of its own number and then draws the next
-/// that nobody has.
-struct Work {
+/// The tiles of a launch: a CTA begins with that of its own number and then draws the next that nobody has.
+struct Tiles {
   unsigned count;
   unsigned* drawn;  ///< beyond the first of each CTA; 0 at the start of a launch, and again at its end
 };
@@ -105,54 +101,50 @@ struct ProductMaps {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// Starts the copies of all slices of all tiles of this CTA, each when there is room: the work of one thread. Slices of
-/// tiles abreast alternate.
+/// Starts the copies of all slices of all tiles of this CTA, each when there is room: the work of one thread.
 template <class Product, class Counter>
 __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, const ProductSmem<Product>& smem,
-                            const Work& work, Counter& counter) {
-  using Smem = ProductSmem<Product>;
-  constexpr unsigned kTiles = Product::kAbreast ? 2 : 1;
+                            const Tiles& tiles, Counter& counter) {
   const Extent all = Product::extent(args);
-  const std::uint64_t policy_of_a = l2_policy(Product::kReuseOfA);
-  unsigned n = 0, mine = blockIdx.x;
+  const std::uint64_t evict_first = evict_first_policy();
+  unsigned n = 0, tile = blockIdx.x;
 #pragma unroll 1
-  while (mine < work.count) {
-    const unsigned draw = atomicAdd(work.drawn, 1);
-    const TilePlace at = Product::tile(args, kTiles * mine);
-    const int row = at.row * kBr, rows = min(kBr, all.rows - row), kv_head = kv_head_of(args, at.head);
+  while (tile < tiles.count) {
+    const unsigned draw = atomicAdd(tiles.drawn, 1);
+    const TilePlace at = Product::tile(args, tile);
+    const int row = at.row * kBr, column = at.column * Product::kColumns;
+    const int rows = min(kBr, all.rows - row), columns = min(Product::kColumns, all.columns - column);
+    const int kv_head = kv_head_of(args, at.head);
 #pragma unroll 1
-    for (int x = 0; x < all.depth; x += kDepth) {
+    for (int x = 0; x < all.depth; x += kDepth, ++n) {
       const int depth = min(kDepth, all.depth - x);
-#pragma unroll
-      for (unsigned i = 0; i < kTiles; ++i, ++n) {
-        const int column = (at.column + i) * Product::kColumns, columns = min(Product::kColumns, all.columns - column);
-        smem.wait_free(n);
-        store_smem(smem.tile_of(n), kTiles * mine + i);
-        arrive_expecting(smem.full(n), Smem::kSlice);
-        // HBM read: A tile [Br, 64]
-        start_tensor_load(smem.a(n), maps.a, x, row, at.head, at.batch, smem.full(n), policy_of_a);
-        counter.read(Product::kA, 2 * rows * depth);
-        // HBM read: B tile [Bc, 64] or [64, Bc]
-        if constexpr (Product::kLayout == OperandB::by_column) {
-          start_tensor_load(smem.b(n), maps.b, x, column, kv_head, at.batch, smem.full(n));
-        } else {
-#pragma unroll
-          for (int panel = 0; panel < Product::kColumns; panel += kPanelWidth) {
-            start_tensor_load(smem.b(n) + panel * kDepth * 2, maps.b, column + panel, x, kv_head, at.batch,
-                              smem.full(n));
-          }
-        }
-        counter.read(Product::kB, 2 * columns * depth);
+      smem.wait_free(n);
+      store_smem(smem.tile_of(n), tile);
+      arrive_expecting(smem.full(n), ProductSmem<Product>::kSlice);
+      // HBM read: A tile [Br, 64]
+      if constexpr (Product::kReuseOfA == Reuse::none) {
+        start_tensor_load(smem.a(n), maps.a, x, row, at.head, at.batch, smem.full(n), evict_first);
+      } else {
+        start_tensor_load(smem.a(n), maps.a, x, row, at.head, at.batch, smem.full(n));
       }
+      counter.read(Product::kA, 2 * rows * depth);
+      // HBM read: B tile [Bc, 64] or [64, Bc]
+      if constexpr (Product::kLayout == OperandB::by_column) {
+        start_tensor_load(smem.b(n), maps.b, x, column, kv_head, at.batch, smem.full(n));
+      } else {
+#pragma unroll
+        for (int panel = 0; panel < Product::kColumns; panel += kPanelWidth) {
+          start_tensor_load(smem.b(n) + panel * kDepth * 2, maps.b, column + panel, x, kv_head, at.batch, smem.full(n));
+        }
+      }
+      counter.read(Product::kB, 2 * columns * depth);
     }
-    if (draw == work.count - 1) *work.drawn = 0;  // there are as many draws as there is work
-    mine = draw + gridDim.x;
+    if (draw == tiles.count - 1) *tiles.drawn = 0;  // there are as many draws as tiles
+    tile = draw + gridDim.x;
   }
-  for (unsigned i = 0; i < kTiles; ++i, ++n) {
-    smem.wait_free(n);
-    store_smem(smem.tile_of(n), Smem::kNoTile);
-    arrive(smem.full(n));
-  }
+  smem.wait_free(n);
+  store_smem(smem.tile_of(n), ProductSmem<Product>::kNoTile);
+  arrive(smem.full(n));
 }
 
 /// A warpgroup's tile of C, in registers: fragments of 64 rows by 8 columns as start_wgmma has them.
@@ -160,13 +152,11 @@ template <class T, class Product>
 struct ProductTile {
   float c[kBr / 64][Product::kColumns / 8][4];
 
-  static constexpr unsigned kStep = Product::kAbreast ? 2 : 1;  ///< from slice to slice of a tile
-
-  /// C = A B over `slices` slices from `first`, of which the last is under way when it returns.
-  __device__ void multiply(const ProductSmem<Product>& smem, unsigned first, unsigned slices) {
+  /// C = A B over slices `first` to `last` - 1, of which the last is under way when it returns.
+  __device__ void multiply(const ProductSmem<Product>& smem, unsigned first, unsigned last) {
     constexpr std::uint32_t kStepB = Product::kLayout == OperandB::by_column ? 16 * 2 : 16 * kPanelWidth * 2;  // bytes
 #pragma unroll 1
-    for (unsigned n = first; n < first + kStep * slices; n += kStep) {
+    for (unsigned n = first; n < last; ++n) {
       smem.wait_full(n);
       const std::uint64_t a = panel_descriptor(smem.a(n)), b = panel_descriptor(smem.b(n), kPanelWidth * 2 * kDepth);
       fence_wgmma();
@@ -181,17 +171,17 @@ struct ProductTile {
       commit_wgmma();
       if (n > first) {
         wait_wgmma<1>();
-        smem.release(n - kStep);
+        smem.release(n - 1);
       }
     }
   }
-  __device__ void finish(const ProductSmem<Product>& smem, unsigned first, unsigned slices) {
+  __device__ void finish(const ProductSmem<Product>& smem, unsigned last) {
     wait_wgmma<0>();
-    smem.release(first + kStep * (slices - 1));
+    smem.release(last - 1);
   }
 
-  /// Rounds it to T and lays it into SMEM, in panels of 64 columns: those that are staged at a time, from `first` on.
-  __device__ void stage(std::uint32_t to, int first) const {
+  /// Rounds it to T and lays it into SMEM, in panels of 64 columns.
+  __device__ void stage(std::uint32_t to) const {
     const int warp = thread_now() % 128 / kWarpSize, lane = lane_now();
 #pragma unroll
     for (int i = 0; i < kBr / 64; ++i) {
@@ -199,10 +189,9 @@ struct ProductTile {
       for (int half = 0; half < 2; ++half) {
         const int row = 64 * i + 16 * warp + 8 * half + lane / 4;
 #pragma unroll
-        for (int n = 0; n < ProductSmem<Product>::kStagedColumns / 8; ++n) {
-          const float* from = &c[i][first / 8 + n][2 * half];
+        for (int n = 0; n < Product::kColumns / 8; ++n) {
           const std::uint32_t at = to + n / 8 * (kBr * kPanelWidth * 2) + tile_offset<kPanelWidth>(row, n % 8);
-          store_smem(at + 4 * (lane % 4), pack<T>(from[0], from[1]));
+          store_smem(at + 4 * (lane % 4), pack<T>(c[i][n][2 * half], c[i][n][2 * half + 1]));
         }
       }
     }
@@ -210,19 +199,19 @@ struct ProductTile {
   }
 };
 
-/// Starts the store of what is staged of a tile of C. HBM write: C tile [Br, Bc]
+/// Starts the store of a staged tile of C. HBM write: C tile [Br, Bc]
 template <class Product, class Counter>
-__device__ void store_staged(const AttentionArgs& args, const CUtensorMap& map, std::uint32_t staged,
-                             const TilePlace& at, int first, Counter& counter) {
-  constexpr int kStaged = ProductSmem<Product>::kStagedColumns;
+__device__ void store_tile(const AttentionArgs& args, const CUtensorMap& map, std::uint32_t staged, const TilePlace& at,
+                           Counter& counter) {
   const Extent all = Product::extent(args);
-  const int row = at.row * kBr, column = at.column * Product::kColumns + first, columns = all.columns - column;
+  const int row = at.row * kBr, column = at.column * Product::kColumns;
 #pragma unroll
-  for (int x = 0; x < kStaged; x += kPanelWidth) {
-    if (x < columns) start_tensor_store(map, staged + x * kBr * 2, column + x, row, at.head, at.batch);
+  for (int x = 0; x < Product::kColumns; x += kPanelWidth) {
+    if (column + x >= all.columns) break;
+    start_tensor_store(map, staged + x * kBr * 2, column + x, row, at.head, at.batch);
   }
   commit_tensor_stores();
-  counter.wrote(Product::kC, 2 * min(kBr, all.rows - row) * max(0, min(kStaged, columns)));
+  counter.wrote(Product::kC, 2 * min(kBr, all.rows - row) * min(Product::kColumns, all.columns - column));
 }
 
 #endif
@@ -230,7 +219,7 @@ __device__ void store_staged(const AttentionArgs& args, const CUtensorMap& map, 
 template <class T, class Product, bool kCounted>
 __global__ void __launch_bounds__(kThreads, 1)
     product_kernel(const __grid_constant__ AttentionArgs args, const __grid_constant__ ProductMaps maps,
-                   const Work work) {
+                   const Tiles tiles) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(128) unsigned char smem_bytes[];
   using Smem = ProductSmem<Product>;
@@ -240,48 +229,38 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   ByteCounter<kCounted> counter;
   if (threadIdx.x >= 2 * 128) {
-    shrink_registers<56>();
-    if (threadIdx.x == 2 * 128) copy_slices(args, maps, smem, work, counter);
-    counter.flush(args.byte_counters);
+    if (threadIdx.x == 2 * 128) copy_slices(args, maps, smem, tiles, counter);
   } else {
-    grow_registers<224>();
-    constexpr bool kInTurn = !Product::kAbreast;
     const int warpgroup = static_cast<int>(threadIdx.x) / 128;
     const bool stores = threadIdx.x % 128 == 0;
     const auto slices = static_cast<unsigned>(ceil_div(Product::extent(args).depth, kDepth));
     const std::uint32_t staged = smem.c(warpgroup);
 #pragma unroll 1
-    for (unsigned n = kInTurn ? warpgroup * slices : warpgroup;; n += 2 * slices) {
-      if constexpr (kInTurn) {
-        // The other one has seen all slices before these come: a barrier's parity tells one phase from the next, no
-        // more. Abreast, the stages are even in number: what was in its place before is a slice of this warpgroup.
-        if (n > 0) sync_named(kTurn + warpgroup, 2 * 128);
-        if (load_smem(smem.ended()) != 0) break;
-      }
+    for (unsigned n = warpgroup * slices;; n += 2 * slices) {
+      // The other one has seen all slices before these come: a barrier's parity tells one phase from the next, no more.
+      if (n > 0) sync_named(kTurn + warpgroup, 2 * 128);
+      if (load_smem(smem.ended()) != 0) break;
       smem.wait_full(n);
       const unsigned tile = load_smem(smem.tile_of(n));
       if (tile == Smem::kNoTile) {
-        if (kInTurn && stores) store_smem(smem.ended(), 1);
-        if (kInTurn) arrive_named(kTurn + 1 - warpgroup, 2 * 128);
+        if (stores) store_smem(smem.ended(), 1);
+        arrive_named(kTurn + 1 - warpgroup, 2 * 128);
         break;
       }
       ProductTile<T, Product> c;
-      c.multiply(smem, n, slices);
-      if (kInTurn) arrive_named(kTurn + 1 - warpgroup, 2 * 128);
-      c.finish(smem, n, slices);
+      c.multiply(smem, n, n + slices);
+      arrive_named(kTurn + 1 - warpgroup, 2 * 128);
+      c.finish(smem, n + slices);
 
-#pragma unroll
-      for (int first = 0; first < Product::kColumns; first += Smem::kStagedColumns) {
-        if (stores) wait_tensor_stores();  // what was staged before has left SMEM
-        sync_named(kStaging + warpgroup, 128);
-        c.stage(staged, first);
-        sync_named(kStaging + warpgroup, 128);
-        if (stores) store_staged<Product>(args, maps.c, staged, Product::tile(args, tile), first, counter);
-      }
+      if (stores) wait_tensor_stores();  // the tile before has left SMEM
+      sync_named(kStaging + warpgroup, 128);
+      c.stage(staged);
+      sync_named(kStaging + warpgroup, 128);
+      if (stores) store_tile<Product>(args, maps.c, staged, Product::tile(args, tile), counter);
     }
     if (stores) wait_tensor_stores();
-    counter.flush(args.byte_counters);
   }
+  counter.flush(args.byte_counters);
 #endif
 }
 
@@ -290,12 +269,11 @@ void launch(const Call& call, const Rows& a, const Rows& b, const Rows& c, const
   const auto kernel = call.counted ? product_kernel<T, Product, true> : product_kernel<T, Product, false>;
   constexpr std::size_t kSmem = ProductSmem<Product>::kBytes;
   allow_smem(call, reinterpret_cast<const void*>(kernel), kSmem, what);
-  const std::int64_t columns_at_once = Product::kColumns * (Product::kAbreast ? 2 : 1);
-  const std::int64_t count = ceil_div(c.rows, kBr) * ceil_div(c.width, columns_at_once) * c.heads * c.batch;
+  const std::int64_t tiles = ceil_div(c.rows, kBr) * ceil_div(c.width, Product::kColumns) * c.heads * c.batch;
   const int rows_of_b = Product::kLayout == OperandB::by_column ? Product::kColumns : kDepth;
   const ProductMaps maps{panel_map(a, kBr), panel_map(b, rows_of_b), panel_map(c, kBr)};
-  const auto ctas = static_cast<unsigned>(std::min(count, num_sms()));
-  kernel<<<ctas, kThreads, kSmem, call.stream>>>(call.args, maps, Work{grid_of(count), draw_counter(what)});
+  const auto ctas = static_cast<unsigned>(std::min(tiles, num_sms()));
+  kernel<<<ctas, kThreads, kSmem, call.stream>>>(call.args, maps, Tiles{grid_of(tiles), draw_counter(what)});
   check_launch(what);
 }
 
@@ -320,8 +298,7 @@ void launch_pv(const Call& call) {
 template <class T>
 void launch_pv_of(const Call& call) {
   if (call.args.head_dim_v <= 64) return launch_pv<T, OutputProduct<64>>(call);
-  if (call.args.head_dim_v <= 128) return launch_pv<T, OutputProduct<128>>(call);
-  launch_pv<T, OutputProduct<128, true>>(call);
+  launch_pv<T, OutputProduct<128>>(call);
 }
 
 }  // namespace
