@@ -58,7 +58,7 @@ struct ProductSmem {
   static constexpr unsigned kStages = 5;
   static constexpr std::uint32_t kSliceA = kBr * kDepth * 2, kSliceB = Product::kColumns * kDepth * 2;  // bytes
   static constexpr std::uint32_t kSlice = kSliceA + kSliceB, kTileC = kBr * Product::kColumns * 2;
-  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kTileC + 20 * kStages + 4 + kPanelAlignment;
+  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kTileC + 20 * kStages + 8 + kPanelAlignment;
   std::uint32_t first;
   __device__ explicit ProductSmem(const void* bytes)
       : first((smem_address(bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment) {}
@@ -75,16 +75,18 @@ struct ProductSmem {
   __device__ void release(unsigned n) const {
     if (lane_now() == 0) arrive(free(n));
   }
-  /// The tile that slice n is of, or kNoTile in place of a slice after the last; and whether a warpgroup has seen that.
+  /// The tile that slice n is of, or kNoTile in place of a slice after the last.
   static constexpr unsigned kNoTile = ~0u;
   __device__ std::uint32_t tile_of(unsigned n) const { return c(2) + 16 * kStages + 4 * (n % kStages); }
-  __device__ std::uint32_t ended() const { return c(2) + 20 * kStages; }
+  /// Not 0 once the other warpgroup has seen kNoTile: this one, which comes after it, will have no tile either.
+  __device__ std::uint32_t ended(int warpgroup) const { return c(2) + 20 * kStages + 4 * warpgroup; }
   __device__ void init_barriers() const {
     for (unsigned n = 0; n < kStages; ++n) {
       init_barrier(full(n), 1);
       init_barrier(free(n), 4);
     }
-    store_smem(ended(), 0);
+    store_smem(ended(0), 0);
+    store_smem(ended(1), 0);
     fence_barriers();
   }
 };
@@ -239,11 +241,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (unsigned n = warpgroup * slices;; n += 2 * slices) {
       // The other one has seen all slices before these come: a barrier's parity tells one phase from the next, no more.
       if (n > 0) sync_named(kTurn + warpgroup, 2 * 128);
-      if (load_smem(smem.ended()) != 0) break;
+      if (load_smem(smem.ended(warpgroup)) != 0) break;
       smem.wait_full(n);
       const unsigned tile = load_smem(smem.tile_of(n));
+      __syncwarp();  // all lanes have read it before one releases the slice
       if (tile == Smem::kNoTile) {
-        if (stores) store_smem(smem.ended(), 1);
+        if (stores) store_smem(smem.ended(1 - warpgroup), 1);
         arrive_named(kTurn + 1 - warpgroup, 2 * 128);
         break;
       }
