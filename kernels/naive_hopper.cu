@@ -274,7 +274,8 @@ void launch(const Call& call, const Rows& a, const Rows& b, const Rows& c, const
   allow_smem(call, reinterpret_cast<const void*>(kernel), kSmem, what);
   const std::int64_t tiles = ceil_div(c.rows, kBr) * ceil_div(c.width, Product::kColumns) * c.heads * c.batch;
   const int rows_of_b = Product::kLayout == OperandB::by_column ? Product::kColumns : kDepth;
-  const ProductMaps maps{panel_map(a, kBr), panel_map(b, rows_of_b), panel_map(c, kBr)};
+  const ProductMaps maps{panel_map(a, kBr, Product::kReuseOfA != Reuse::none), panel_map(b, rows_of_b),
+                         panel_map(c, kBr)};
   const auto ctas = static_cast<unsigned>(std::min(tiles, num_sms()));
   kernel<<<ctas, kThreads, kSmem, call.stream>>>(call.args, maps, Tiles{grid_of(tiles), draw_counter(what)});
   check_launch(what);
