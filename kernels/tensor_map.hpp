@@ -7,7 +7,8 @@
 
 namespace hbmscope::kernels {
 
-/// A [batch, heads, rows, width] tensor of 16-bit elements (two of fp8 are one) whose rows start `stride` elements apart, a multiple of 8.
+/// A [batch, heads, rows, width] tensor of 16-bit elements (two of fp8 are one) whose rows start `stride` elements
+/// apart, a multiple of 8.
 struct Rows {
   const void* base;
   Dtype dtype;

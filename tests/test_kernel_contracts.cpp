@@ -12,9 +12,7 @@
 
 #include "formula.hpp"
 #include "kernel_header.hpp"
-#include "kernels/flash_tiles.hpp"
-#include "kernels/flash_v1_tiles.hpp"
-#include "kernels/flash_v3_tiles.hpp"
+#include "kernel_subjects.hpp"
 #include "model/algorithm.hpp"
 #include "model/plan_choice.hpp"
 #include "random_shapes.hpp"
@@ -26,138 +24,15 @@ using hbmscope::testing::contracts_of;
 using hbmscope::testing::describe;
 using hbmscope::testing::Draw;
 using hbmscope::testing::Entry;
+using hbmscope::testing::flash_v3_case;
 using hbmscope::testing::Formula;
 using hbmscope::testing::kContractLabels;
+using hbmscope::testing::kernel_subjects;
+using hbmscope::testing::KernelCase;
+using hbmscope::testing::KernelSubject;
 using hbmscope::testing::Names;
 
 namespace {
-
-/// What a header's names stand for in one case, and what its lines have to come to.
-struct Case {
-  AttentionShape shape;
-  TilePlan plan;
-  Names tile;                              ///< Br, Bc and whatever else the header of that pipeline may name
-  std::optional<std::int64_t> smem_bytes;  ///< nothing: not this program's to say
-  std::optional<Flop> (*costs)(const FlopCount&, const Case&) = executed;
-
-  static std::optional<Flop> executed(const FlopCount& flops, const Case&) { return flops.executed_matmul; }
-};
-
-/// A kernel file as this test knows it: `source` is its text, where the tile sizes stand that no header has.
-struct Subject {
-  std::string_view pipeline, algorithm;
-  std::vector<Dtype> dtypes;
-  Case (*make_case)(AttentionShape, FlashV1Variant, const std::string& source);
-};
-
-/// The one number that `constant = NUMBER` gives in a source.
-std::int64_t constant(const std::string& source, const std::string& name) {
-  std::smatch found;
-  if (!std::regex_search(source, found, std::regex("\\b" + name + " = (\\d+)\\b"))) {
-    throw std::runtime_error("the source has no " + name + " = NUMBER");
-  }
-  return std::stoll(found[1]);
-}
-
-Case flash_v2_case(AttentionShape shape, FlashV1Variant, const std::string& source) {
-  Case c{shape, {}, {}, {}};
-  kernels::with_flash_tile(shape.head_dim, shape.head_dim_v, [&](auto tile) {
-    using Tile = decltype(tile);
-    c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv;
-    c.plan.stages = Tile::kStages;
-    c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}, {"S", Tile::kStages}};
-    std::smatch found;
-    if (!std::regex_search(source, found, std::regex("\\bkSmem = ([^;]+);"))) {
-      throw std::runtime_error("the source has no kSmem = EXPRESSION");
-    }
-    c.smem_bytes = Formula::value(found[1].str(), {{"Tile::kBlockQ", Tile::kBlockQ},
-                                                   {"Tile::kBlockKv", Tile::kBlockKv},
-                                                   {"Tile::kHeadDim", Tile::kHeadDim},
-                                                   {"Tile::kStages", Tile::kStages}});
-  });
-  return c;
-}
-
-template <class Tile>
-void take_hopper_tile(Case& c, Tile) {
-  c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv, c.plan.cluster = Tile::kCluster;
-  c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim},
-            {"C", Tile::kCluster}, {"S", Tile::kStages},   {"T", 0}};
-  if constexpr (requires { Tile::kStagesTurned; }) c.tile["T"] = Tile::kStagesTurned;
-  c.smem_bytes = static_cast<std::int64_t>(Tile::kTileBytes);
-}
-Case rung_case(AttentionShape shape, FlashV1Variant, const std::string&) {
-  Case c{shape, {}, {}, {}};
-  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, [&](auto tile) { take_hopper_tile(c, tile); });
-  return c;
-}
-Case flash_v3_case(AttentionShape shape, FlashV1Variant, const std::string&) {
-  Case c{shape, {}, {}, {}};
-  if (shape.dtype == Dtype::fp8) {
-    kernels::with_flash_v3_fp8_tile(shape.head_dim, shape.head_dim_v, [&](auto tile) { take_hopper_tile(c, tile); });
-    return c;
-  }
-  TilePlan wanted;
-  if (shape.seqlen_q % 2 != 0) wanted.block_q = 128, wanted.block_kv = 176, wanted.cluster = 2;  // where there are two
-  kernels::with_flash_v3_tile(shape.head_dim, shape.head_dim_v, wanted, [&](auto tile) { take_hopper_tile(c, tile); });
-  return c;
-}
-
-Case flash_v1_case(AttentionShape shape, FlashV1Variant variant, const std::string&) {
-  Case c{shape, {}, {}, {}};
-  c.plan.variant = variant;
-  kernels::with_flash_v1_tile(shape.dtype, shape.head_dim, shape.head_dim_v, [&](auto tile) {
-    using Tile = decltype(tile);
-    c.plan.block_q = Tile::kBlockQ, c.plan.block_kv = Tile::kBlockKv;
-    c.tile = {{"Br", Tile::kBlockQ}, {"Bc", Tile::kBlockKv}, {"D", Tile::kHeadDim}, {"Qb", Tile::kQBuffers}};
-    c.smem_bytes = Tile::kSmemBytes;
-  });
-  return c;
-}
-
-/// On chip is what the larger of the two products takes: GemmTile<rows, columns, warps, stages, ..> keeps `stages`
-/// slices, 64 deep, of both operands. The products are padded to such slices, the model's to the 16 of one instruction,
-/// so the two agree where nothing is padded.
-Case naive_case(AttentionShape shape, FlashV1Variant, const std::string& source) {
-  Case c{shape, {}, {}, 0};
-  const Names constants{{"kBr", constant(source, "kBr")}, {"kBc", constant(source, "kBc")}};
-  c.plan.gemm_tile = {constants.at("kBr"), constants.at("kBc")};
-  c.tile = {{"Br", constants.at("kBr")}, {"Bc", constants.at("kBc")}};
-  const std::regex tile("= GemmTile<(\\w+), (\\w+), \\w+, (\\w+), \\w+>");
-  for (std::sregex_iterator i(source.begin(), source.end(), tile), end; i != end; ++i) {
-    const std::string slices = (*i)[3].str() + "*(" + (*i)[1].str() + "+" + (*i)[2].str() + ")*64*2";
-    c.smem_bytes = std::max(*c.smem_bytes, Formula::value(slices, constants));
-  }
-  c.costs = [](const FlopCount& flops, const Case& x) -> std::optional<Flop> {
-    const AttentionShape& s = x.shape;
-    const bool padded = s.seqlen_kv % x.tile.at("Bc") != 0 || s.head_dim % 64 != 0 || s.head_dim_v % 64 != 0;
-    return padded ? std::nullopt : std::optional(flops.executed_matmul);
-  };
-  return c;
-}
-
-/// The products are cuBLAS's: each operand and each FLOP counts once, and its tiles are not this program's to say.
-Case cublas_case(AttentionShape shape, FlashV1Variant, const std::string&) {
-  Case c{shape, {}, {}, {}};
-  c.costs = [](const FlopCount& flops, const Case&) { return std::optional(flops.matmul); };
-  return c;
-}
-
-const std::vector<Subject>& subjects() {
-  static const std::vector<Subject> table{
-      {"naive", "naive", {Dtype::fp16, Dtype::bf16}, naive_case},
-      {"naive_cublas", "naive", {Dtype::fp16, Dtype::bf16}, cublas_case},
-      {"flash_v1", "flash_v1", {Dtype::fp16, Dtype::bf16, Dtype::fp32}, flash_v1_case},
-      {"flash_v2", "flash_v2", {Dtype::fp16, Dtype::bf16}, flash_v2_case},
-      {"flash_v3a", "flash_v3", {Dtype::bf16}, rung_case},
-      {"flash_v3b", "flash_v3", {Dtype::bf16}, rung_case},
-      {"flash_v3c", "flash_v3", {Dtype::bf16}, rung_case},
-      {"flash_v3d", "flash_v3", {Dtype::bf16}, rung_case},
-      {"flash_v3e", "flash_v3", {Dtype::bf16}, rung_case},
-      {"flash_v3", "flash_v3", {Dtype::fp16, Dtype::bf16, Dtype::fp8}, flash_v3_case},
-  };
-  return table;
-}
 
 AttentionShape unmasked_shape(Draw& draw, Dtype dtype) {
   AttentionShape s;
@@ -184,9 +59,9 @@ class Reader {
                              std::regex::multiline);
     if (!std::regex_search(source_, found, defined)) return {};
     const std::string name = found[1].matched ? found[1].str() : "flash_v3" + found[2].str();
-    const auto subject =
-        std::find_if(subjects().begin(), subjects().end(), [&](const Subject& s) { return s.pipeline == name; });
-    if (subject == subjects().end()) {
+    const auto subject = std::find_if(kernel_subjects().begin(), kernel_subjects().end(),
+                                      [&](const KernelSubject& s) { return s.pipeline == name; });
+    if (subject == kernel_subjects().end()) {
       complain(1, "tests/test_kernel_contracts.cpp does not know the tiles of pipeline " + name);
       return complaints_;
     }
@@ -213,7 +88,7 @@ class Reader {
     if (!known) complaints_.push_back(place + reason);
   }
 
-  void hold(const Contract& contract, const Subject& subject) {
+  void hold(const Contract& contract, const KernelSubject& subject) {
     const FlashV1Variant variant = contract.variant == "released" ? FlashV1Variant::released : FlashV1Variant::paper;
     const Algorithm& a = algorithm(subject.algorithm);
     Draw draw(20260303);
@@ -221,7 +96,7 @@ class Reader {
       const AttentionShape shape =
           unmasked_shape(draw, subject.dtypes[static_cast<std::size_t>(i) % subject.dtypes.size()]);
       try {
-        const Case c = subject.make_case(shape, variant, source_);
+        const KernelCase c = subject.make_case(shape, variant, source_);
         Names names = c.tile;
         const auto pad = [](std::int64_t x) { return (x + 15) / 16 * 16; };
         names.merge(Names{{"B", shape.batch},
@@ -258,7 +133,7 @@ class Reader {
   }
 
   void hold_number(const std::vector<Entry>& entries, std::int64_t wanted, const std::string& whose, const Names& names,
-                   const Case& c) {
+                   const KernelCase& c) {
     for (const Entry& entry : entries) {
       const auto stated = evaluate(entry, names);
       if (!stated || *stated == wanted) continue;
@@ -270,7 +145,7 @@ class Reader {
   /// Each stage that the line names, tensor by tensor, or the sum over all where it names none. A tensor that moves and
   /// is not mentioned is as wrong as a false formula.
   void hold_traffic(const std::vector<Entry>& entries, const std::string& direction,
-                    const std::vector<StageTraffic>& stages, const Names& names, const Case& c) {
+                    const std::vector<StageTraffic>& stages, const Names& names, const KernelCase& c) {
     const auto moved = [&](const std::string& stage, const TensorInfo& tensor) {
       Bytes sum;
       for (const StageTraffic& s : stages) {
@@ -398,7 +273,7 @@ TEST_CASE("what the model says that flash_v3 keeps on chip is what its tiles tak
   Draw draw(31);
   for (int i = 0; i < hbmscope::testing::cases(300); ++i) {
     AttentionShape shape = unmasked_shape(draw, draw.one_of<Dtype>({Dtype::fp16, Dtype::bf16, Dtype::fp8}));
-    Case c = flash_v3_case(shape, {}, "");
+    KernelCase c = flash_v3_case(shape, {}, "");
     c.plan.stages = c.tile.at("S");
     CAPTURE(describe(shape, c.plan));
     CHECK(algorithm("flash_v3").walk(shape, c.plan).at(0).smem_bytes == *c.smem_bytes);

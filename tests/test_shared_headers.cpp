@@ -10,6 +10,7 @@
 #include "json_once.hpp"
 #include "json_schema.hpp"
 #include "kernel_header.hpp"
+#include "kernel_subjects.hpp"
 #include "l2_shapes.hpp"
 #include "lesson_checks.hpp"
 #include "ncu_files.hpp"
