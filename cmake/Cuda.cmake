@@ -67,7 +67,7 @@ function(hbmscope_add_cuda target)
   set(sources ${HBMSCOPE_CUDA_SOURCES})
   # Hopper's own kernels have no code for other chips, which never launch them: they are compiled for it alone.
   set(hopper_sources ${sources} ${HBMSCOPE_CANDIDATE_SOURCES})
-  list(FILTER hopper_sources INCLUDE REGEX "/(kernels/flash_v3[^/]*|candidates/[^/]*)[.]cu$")
+  list(FILTER hopper_sources INCLUDE REGEX "/(kernels/flash_v3[^/]*|kernels/naive_hopper|candidates/[^/]*)[.]cu$")
   list(REMOVE_ITEM sources ${hopper_sources})
   set(hopper_architectures ${CMAKE_CUDA_ARCHITECTURES})
   list(FILTER hopper_architectures INCLUDE REGEX "^90a")

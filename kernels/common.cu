@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "core/error.hpp"
 #include "kernels/common.cuh"
 
@@ -27,6 +29,17 @@ void check_launch(const char* what) {
               std::string("the GPU kernel ") + what + " did not start: " + cudaGetErrorName(error) + ", " +
                   cudaGetErrorString(error),
               "the numbers of this run are void; check the GPU with `hbmscope gpu probe`");
+}
+
+namespace {
+__device__ unsigned draw_counters[64];
+}
+
+unsigned* draw_counter(const char* what) {
+  static std::atomic<unsigned> launches{0};
+  void* counters = nullptr;
+  if (cudaGetSymbolAddress(&counters, draw_counters) != cudaSuccess) check_launch(what);
+  return static_cast<unsigned*>(counters) + launches++ % 64;
 }
 
 void allow_smem(const Call& call, const void* kernel, std::size_t bytes, const char* what) {

@@ -31,6 +31,9 @@ unsigned grid_of(std::int64_t ctas);
 std::int64_t num_sms();
 /// Throws for a launch that did not start; `what` names the kernel.
 void check_launch(const char* what);
+/// A counter on the device for CTAs to draw from: 0 when the launch starts, which has to leave it at 0. Launches that
+/// overlap on several streams must not share one, and 64 take turns.
+unsigned* draw_counter(const char* what);
 /// Raises a kernel's limit of dynamic SMEM above the default 48 KiB.
 void allow_smem(const Call& call, const void* kernel, std::size_t bytes, const char* what);
 

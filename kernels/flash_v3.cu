@@ -12,7 +12,6 @@
 // tiles each of K and V lie on chip, of fp8 (flash_v3_fp8.cuh) T tiles of V turned round besides. Needs a GPU of compute
 // capability 9.0.
 #include <algorithm>
-#include <atomic>
 
 #include "kernels/flash_v3.cuh"
 #include "kernels/flash_v3_fp8.cuh"
@@ -214,18 +213,9 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
 #endif
 }
 
-/// Launches that overlap on several streams must not share one; so many do not overlap.
-__device__ unsigned draw_counters[64];
-unsigned* draw_counter() {
-  static std::atomic<unsigned> launches{0};
-  void* counters = nullptr;
-  if (cudaGetSymbolAddress(&counters, draw_counters) != cudaSuccess) check_launch("flash_v3");
-  return static_cast<unsigned*>(counters) + launches++ % 64;
-}
-
 template <class T, class Tile>
 void launch_tile(const Call& call) {
-  const QueryTiles tiles{query_tiles<Tile>(call.args), draw_counter()};
+  const QueryTiles tiles{query_tiles<Tile>(call.args), draw_counter("flash_v3")};
   const auto kernel = call.counted ? flash_v3_kernel<T, Tile, true> : flash_v3_kernel<T, Tile, false>;
   allow_smem(call, reinterpret_cast<const void*>(kernel), Tile::kSmem, "flash_v3");
   cudaLaunchAttribute cluster{};

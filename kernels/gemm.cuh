@@ -7,10 +7,6 @@
 /// once, so that cp.async brings the next ones while one is multiplied.
 namespace hbmscope::kernels {
 
-/// The product on the tensor cores of the chip that this pass compiles for.
-template <class T, class Tile, OperandB kB>
-using Product = std::conditional_t<kHopper, WgmmaProduct<T, Tile, kB>, MmaProduct<T, Tile, kB>>;
-
 /// C += A B over all slices. `load(k, a_slice, b_slice)` starts the copies of slice k. Ends with SMEM free for this
 /// warp, but with other warps still reading.
 template <class Product, class Load>

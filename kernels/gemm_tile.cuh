@@ -21,14 +21,15 @@ struct GemmTile {
   static_assert(kS * (kSliceA + kSliceB) >= kR * kC * 2, "C leaves through the room of the slices");
 };
 
-/// The tile of the result that a CTA of a 1-D grid makes. CTAs are counted column fastest, then row, panel of columns,
-/// head and batch: those that run together share rows of A, and B of the panel stays in L2. It is `panel` tiles wide.
+/// Which tile of the result is the `number`th. They are counted column fastest, then row, panel of columns, head and
+/// batch: those made at one time share rows of A, and B of the panel stays in L2. It is `panel` tiles wide.
 struct TilePlace {
   int row, column, head, batch;
 };
-__device__ inline TilePlace tile_of_cta(const AttentionArgs& a, int row_tiles, int column_tiles, int panel) {
+__device__ inline TilePlace tile_place(const AttentionArgs& a, unsigned number, int row_tiles, int column_tiles,
+                                       int panel) {
   const auto columns = static_cast<unsigned>(column_tiles), rows = static_cast<unsigned>(row_tiles);
-  const unsigned tile = blockIdx.x % (rows * columns), batch_head = blockIdx.x / (rows * columns);
+  const unsigned tile = number % (rows * columns), batch_head = number / (rows * columns);
   const auto widest = static_cast<unsigned>(panel), heads = static_cast<unsigned>(a.num_heads);
   const unsigned first = tile / (rows * widest) * widest, width = min(widest, columns - first);
   const unsigned in_panel = tile - rows * first;
@@ -37,17 +38,17 @@ __device__ inline TilePlace tile_of_cta(const AttentionArgs& a, int row_tiles, i
 }
 /// The same of tiles of S, by panels of K (model/tile_plan.hpp).
 template <int kElementBytes>
-__device__ inline TilePlace score_tile_of_cta(const AttentionArgs& a, int rows, int columns) {
+__device__ inline TilePlace score_tile(const AttentionArgs& a, unsigned number, int rows, int columns) {
   const int row_tiles = static_cast<int>(ceil_div(a.seqlen_q, rows));
   const int column_tiles = static_cast<int>(ceil_div(a.seqlen_kv, columns));
   const std::int64_t panel = kPanelBytes / (std::int64_t{columns} * a.head_dim * kElementBytes);
-  return tile_of_cta(a, row_tiles, column_tiles,
-                     static_cast<int>(panel < 1 ? 1 : panel > column_tiles ? column_tiles : panel));
+  return tile_place(a, number, row_tiles, column_tiles,
+                    static_cast<int>(panel < 1 ? 1 : panel > column_tiles ? column_tiles : panel));
 }
 /// And of tiles of O.
-__device__ inline TilePlace output_tile_of_cta(const AttentionArgs& a, int rows, int columns) {
+__device__ inline TilePlace output_tile(const AttentionArgs& a, unsigned number, int rows, int columns) {
   const int column_tiles = static_cast<int>(ceil_div(a.head_dim_v, columns));
-  return tile_of_cta(a, static_cast<int>(ceil_div(a.seqlen_q, rows)), column_tiles, column_tiles);
+  return tile_place(a, number, static_cast<int>(ceil_div(a.seqlen_q, rows)), column_tiles, column_tiles);
 }
 __device__ inline int kv_head_of(const AttentionArgs& a, int head) {
   return head / (a.num_heads / a.num_kv_heads);

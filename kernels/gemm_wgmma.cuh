@@ -3,8 +3,8 @@
 
 namespace hbmscope::kernels {
 
-/// The product on Hopper: one warpgroup multiplies straight from SMEM, 64 rows of C at a time.
-template <class T, class Tile_, OperandB kB>
+/// The product on Hopper, B by depth: one warpgroup multiplies straight from SMEM, 64 rows of C at a time.
+template <class T, class Tile_>
 struct WgmmaProduct {
   using Tile = Tile_;
   static constexpr int kM = Tile::kRows / 64, kN = Tile::kColumns / 8;
@@ -15,32 +15,27 @@ struct WgmmaProduct {
 
   __device__ explicit WgmmaProduct(int) {}
 
-  /// HBM read: a slice of B. [kColumns, kDepth] is one panel, of [kDepth, kColumns] each 64 columns are.
+  /// HBM read: a slice of B, [kDepth, kColumns] in panels of 64 columns.
   template <class Counter>
   __device__ static void load_operand_b(std::uint32_t slice, const T* from, std::int64_t stride, int columns, int depth,
                                         Tensor tensor, Counter& counter) {
-    if constexpr (kB == OperandB::by_column) {
-      load_slice<Tile::kColumns, Tile::kDepth, Tile::kThreads>(slice, from, stride, columns, depth, tensor, counter);
-    } else {
 #pragma unroll
-      for (int x = 0; x < Tile::kColumns; x += kPanelWidth) {
-        load_slice<Tile::kDepth, kPanelWidth, Tile::kThreads>(slice + x / kPanelWidth * kPanel, from + x, stride, depth,
-                                                              columns - x, tensor, counter);
-      }
+    for (int x = 0; x < Tile::kColumns; x += kPanelWidth) {
+      load_slice<Tile::kDepth, kPanelWidth, Tile::kThreads>(slice + x / kPanelWidth * kPanel, from + x, stride, depth,
+                                                            columns - x, tensor, counter);
     }
   }
 
   /// C += A B over one slice, under way when it returns.
   __device__ void multiply_slice(std::uint32_t a_slice, std::uint32_t b_slice) {
     const std::uint64_t a = panel_descriptor(a_slice), b = panel_descriptor(b_slice, kPanel);
-    constexpr std::uint32_t kStepB = kB == OperandB::by_column ? 16 * 2 : 16 * kPanelWidth * 2;
     fence_wgmma();
 #pragma unroll
     for (int step = 0; step < Tile::kDepth / 16; ++step) {
 #pragma unroll
       for (int i = 0; i < kM; ++i) {
-        start_wgmma<T, kB>(c[i], further(a, i * (64 * kPanelWidth * 2) + step * (16 * 2)), further(b, step * kStepB),
-                           1);
+        start_wgmma<T, OperandB::by_depth>(c[i], further(a, i * (64 * kPanelWidth * 2) + step * (16 * 2)),
+                                           further(b, step * (16 * kPanelWidth * 2)), 1);
       }
     }
     commit_wgmma();
@@ -79,6 +74,7 @@ struct WgmmaProduct {
       if (x >= columns) break;
       start_tensor_store(to.map, smem + x / kPanelWidth * kStagedPanel, to.column + x, to.row, to.head, to.batch);
     }
+    commit_tensor_stores();
     wait_tensor_stores();
     counter.wrote(tensor, 2 * min(rows, Tile::kRows) * min(columns, Tile::kColumns));
   }

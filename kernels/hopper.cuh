@@ -273,6 +273,22 @@ __device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& ma
       : "memory");
 }
 
+/// For lines that nobody will ask for again: the L2 gives them up before others. [createpolicy]
+__device__ inline std::uint64_t evict_first_policy() {
+  std::uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+/// The same copy with a policy. [.L2::cache_hint]
+__device__ inline void start_tensor_load(std::uint32_t to, const CUtensorMap& map, int x, int row, int head, int batch,
+                                         std::uint32_t barrier, std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, "
+      "%3, %4, %5}], [%6], %7;" ::"r"(to),
+      "l"(&map), "r"(x), "r"(row), "r"(head), "r"(batch), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
 /// The same into both CTAs of a cluster of two, at the same place of their SMEM; the barrier of each learns of it.
 /// [.multicast::cluster]
 __device__ inline void start_tensor_multicast(std::uint32_t to, const CUtensorMap& map, int x, int row, int head,
@@ -291,9 +307,12 @@ __device__ inline void start_tensor_store(const CUtensorMap& map, std::uint32_t 
                "r"(from), "r"(x), "r"(row), "r"(head), "r"(batch)
                : "memory");
 }
+/// After the last store of a tile.
+__device__ inline void commit_tensor_stores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
 /// Waits until this thread's tensor stores have read SMEM: before that it must not be written again, nor the CTA end.
 __device__ inline void wait_tensor_stores() {
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 

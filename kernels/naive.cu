@@ -5,12 +5,13 @@
 // On chip: 3*(Br+Bc)*64*e
 // Costs:   2*B*H*ceil(Nq/Br)*Br*(ceil(Nk/Bc)*Bc*ceil(d/64)*64 + ceil(Nk/64)*64*ceil(dv/64)*64)
 //
-// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the two products on tensor cores and the
-// pipeline; the softmax between them is naive_softmax.cu, and fp32 products are naive_fp32.cu. Each CTA makes one tile
-// of Br x Bc elements of S or O and fetches its own operands. Every tile of S is written, masked or not: S is the plain
-// product, rounded to its dtype, and the softmax scales and masks it. A row of S or P is padded to a multiple of 16
-// elements; the padding is neither written nor read.
+// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the pipeline and its two products on tensor cores, each
+// CTA making one tile of Br x Bc elements of S or O from operands that it fetches itself. Hopper has faster ones in
+// naive_hopper.cu, but for an O of two tiles a row; the softmax between them is naive_softmax.cu, and fp32 products are
+// naive_fp32.cu. Every tile of S is written, masked or not: S is the plain product, rounded to its dtype, and the softmax
+// scales and masks it. A row of S or P is padded to a multiple of 16 elements; the padding is neither written nor read.
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "core/error.hpp"
@@ -34,12 +35,13 @@ constexpr int kCtasPerSm = kCounted ? std::min(Tile::kCtasPerSm, 2) : Tile::kCta
 template <class T, class Tile, bool kCounted>
 __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
     qk_kernel(const __grid_constant__ AttentionArgs a, const __grid_constant__ CUtensorMap s_map) {
+  if constexpr (kHopper) return;  // naive_hopper.cu has this product there
   constexpr int kDepth = Tile::kDepth;
   extern __shared__ __align__(128) unsigned char smem_bytes[];
   const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   ByteCounter<kCounted> counter;
-  const TilePlace at = score_tile_of_cta<sizeof(T)>(a, Tile::kRows, Tile::kColumns);
+  const TilePlace at = score_tile<sizeof(T)>(a, blockIdx.x, Tile::kRows, Tile::kColumns);
   const int d = a.head_dim, q_first = at.row * Tile::kRows, k_first = at.column * Tile::kColumns;
   const int q_rows = a.seqlen_q - q_first, k_rows = a.seqlen_kv - k_first;  // as many or more: whole
   const T* q = a.get<const T>(Tensor::Q) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, d) +
@@ -48,7 +50,7 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
                head_offset(at.batch, kv_head_of(a, at.head), a.num_kv_heads, a.seqlen_kv, d) +
                std::int64_t{k_first} * d;
 
-  using Scores = Product<T, Tile, OperandB::by_column>;
+  using Scores = MmaProduct<T, Tile, OperandB::by_column>;
   Scores scores(Tile::kColumns);
   multiply_slices(scores, smem, static_cast<int>(ceil_div(d, kDepth)),
                   [&](int slice, std::uint32_t q_slice, std::uint32_t k_slice) {
@@ -70,12 +72,13 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
 template <class T, class Tile, bool kCounted>
 __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
     pv_kernel(const __grid_constant__ AttentionArgs a, const __grid_constant__ CUtensorMap o_map) {
+  if constexpr (kHopper && Tile::kColumns < kBc) return;  // nor is this launched there for one tile a row
   constexpr int kDepth = Tile::kDepth;
   extern __shared__ __align__(128) unsigned char smem_bytes[];
   const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   ByteCounter<kCounted> counter;
-  const TilePlace at = output_tile_of_cta(a, Tile::kRows, Tile::kColumns);
+  const TilePlace at = output_tile(a, blockIdx.x, Tile::kRows, Tile::kColumns);
   const int dv = a.head_dim_v, q_first = at.row * Tile::kRows, x_first = at.column * Tile::kColumns;
   const int q_rows = a.seqlen_q - q_first, columns = dv - x_first;
   const T* p = a.get<const T>(Tensor::P) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, a.score_stride) +
@@ -83,7 +86,7 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
   const T* v = a.get<const T>(Tensor::V) +
                head_offset(at.batch, kv_head_of(a, at.head), a.num_kv_heads, a.seqlen_kv, dv) + x_first;
 
-  using Output = Product<T, Tile, OperandB::by_depth>;
+  using Output = std::conditional_t<kHopper, WgmmaProduct<T, Tile>, MmaProduct<T, Tile, OperandB::by_depth>>;
   Output output(columns);
   multiply_slices(output, smem, static_cast<int>(ceil_div(a.seqlen_kv, kDepth)),
                   [&](int slice, std::uint32_t p_slice, std::uint32_t v_slice) {
@@ -149,6 +152,7 @@ void launch_pv_of(const Call& call) {
 
 void launch_qk(const Call& call) {
   if (call.dtype == Dtype::fp32) return launch_naive_qk_fp32(call);
+  if (on_hopper()) return launch_naive_qk_hopper(call);
   if (call.args.head_dim <= QkTile::kStages * QkTile::kDepth) {
     call.dtype == Dtype::bf16 ? launch_qk_of<BFloat16, QkTile>(call) : launch_qk_of<Half, QkTile>(call);
   } else {
@@ -157,6 +161,7 @@ void launch_qk(const Call& call) {
 }
 void launch_pv(const Call& call) {
   if (call.dtype == Dtype::fp32) return launch_naive_pv_fp32(call);
+  if (on_hopper() && call.args.head_dim_v <= kBc) return launch_naive_pv_hopper(call);
   if (call.args.head_dim_v <= NarrowPvTile::kColumns) {
     call.dtype == Dtype::bf16 ? launch_pv_of<BFloat16, NarrowPvTile>(call) : launch_pv_of<Half, NarrowPvTile>(call);
   } else {

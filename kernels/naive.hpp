@@ -14,6 +14,9 @@ void launch_naive_softmax(const Call& call);
 /// twice. Without a device, 227 KiB are taken for granted.
 std::int64_t naive_softmax_reads(const AttentionShape& shape);
 
+/// Both products in 16 bits on a Hopper GPU (naive_hopper.cu).
+void launch_naive_qk_hopper(const Call& call);
+void launch_naive_pv_hopper(const Call& call);
 /// Both products in fp32 on ordinary cores (naive_fp32.cu).
 void launch_naive_qk_fp32(const Call& call);
 void launch_naive_pv_fp32(const Call& call);

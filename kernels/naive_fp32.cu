@@ -136,8 +136,7 @@ __device__ inline void store(float* to, std::int64_t stride, int rows, int colum
 template <bool kCounted>
 __global__ void __launch_bounds__(kThreads) qk_fp32_kernel(const __grid_constant__ AttentionArgs a) {
   ByteCounter<kCounted> counter;
-  const TilePlace at =
-      score_tile_of_cta<sizeof(float)>(a, kTile, kTile);
+  const TilePlace at = score_tile<sizeof(float)>(a, blockIdx.x, kTile, kTile);
   const int d = a.head_dim, q_first = at.row * kTile, k_first = at.column * kTile;
   const int q_rows = a.seqlen_q - q_first, k_rows = a.seqlen_kv - k_first;
   const float* q = a.get<const float>(Tensor::Q) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, d) +
@@ -163,8 +162,7 @@ __global__ void __launch_bounds__(kThreads) qk_fp32_kernel(const __grid_constant
 template <bool kCounted>
 __global__ void __launch_bounds__(kThreads) pv_fp32_kernel(const __grid_constant__ AttentionArgs a) {
   ByteCounter<kCounted> counter;
-  const TilePlace at =
-      output_tile_of_cta(a, kTile, kTile);
+  const TilePlace at = output_tile(a, blockIdx.x, kTile, kTile);
   const int dv = a.head_dim_v, q_first = at.row * kTile, x_first = at.column * kTile;
   const int q_rows = a.seqlen_q - q_first, columns = dv - x_first;
   const float* p = a.get<const float>(Tensor::P) +

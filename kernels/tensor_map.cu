@@ -27,7 +27,7 @@ decltype(&cuTensorMapEncodeTiled) encode_function() {
 
 }  // namespace
 
-CUtensorMap panel_map(const Rows& t, int box_rows) {
+CUtensorMap panel_map(const Rows& t, int box_rows, bool asked_for_again) {
   static const auto encode = encode_function();
   const auto size = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
   const cuuint64_t sizes[] = {size(t.width), size(t.rows), size(t.heads), size(t.batch)};
@@ -37,7 +37,9 @@ CUtensorMap panel_map(const Rows& t, int box_rows) {
   const CUresult error =
       encode(&map, t.dtype == Dtype::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4,
              const_cast<void*>(t.base), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+             CU_TENSOR_MAP_SWIZZLE_128B,
+             asked_for_again ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (error != CUDA_SUCCESS) {
     throw std::runtime_error("the driver takes no tensor map of " + std::to_string(t.rows) + " rows by " +
                              std::to_string(t.width) + " elements (error " + std::to_string(error) + ")");

@@ -14,7 +14,8 @@
 #include "kernels/flash_v3_tiles.hpp"
 #include "model/algorithm.hpp"
 
-/// The kernel files that define a pipeline, and what the names in their headers stand for on a shape.
+/// The kernel files that define a pipeline, or some of its stages, and what the names in their headers stand for on a
+/// shape.
 namespace hbmscope::testing {
 
 /// What a header's names stand for in one case, and what its lines have to come to.
@@ -33,6 +34,7 @@ struct KernelSubject {
   std::string_view pipeline, algorithm;
   std::vector<Dtype> dtypes;
   KernelCase (*make_case)(AttentionShape, FlashV1Variant, const std::string& source);
+  std::vector<std::string_view> stages{};  ///< that the file holds; nothing: all
 };
 
 /// The one number that `constant = NUMBER` gives in a source.
@@ -100,6 +102,12 @@ inline KernelCase flash_v1_case(AttentionShape shape, FlashV1Variant variant, co
   return c;
 }
 
+inline std::optional<Flop> products_of_whole_slices(const FlopCount& flops, const KernelCase& x) {
+  const AttentionShape& s = x.shape;
+  const bool padded = s.seqlen_kv % x.tile.at("Bc") != 0 || s.head_dim % 64 != 0 || s.head_dim_v % 64 != 0;
+  return padded ? std::nullopt : std::optional(flops.executed_matmul);
+}
+
 /// On chip is what the larger of the two products takes: GemmTile<rows, columns, warps, stages, ..> keeps `stages`
 /// slices, 64 deep, of both operands. The products are padded to such slices, the model's to the 16 of one instruction,
 /// so the two agree where nothing is padded.
@@ -113,11 +121,18 @@ inline KernelCase naive_case(AttentionShape shape, FlashV1Variant, const std::st
     const std::string slices = (*i)[3].str() + "*(" + (*i)[1].str() + "+" + (*i)[2].str() + ")*64*2";
     c.smem_bytes = std::max(*c.smem_bytes, Formula::value(slices, constants));
   }
-  c.costs = [](const FlopCount& flops, const KernelCase& x) -> std::optional<Flop> {
-    const AttentionShape& s = x.shape;
-    const bool padded = s.seqlen_kv % x.tile.at("Bc") != 0 || s.head_dim % 64 != 0 || s.head_dim_v % 64 != 0;
-    return padded ? std::nullopt : std::optional(flops.executed_matmul);
-  };
+  c.costs = products_of_whole_slices;
+  return c;
+}
+
+/// As large a tile for both products; where O is no wider than 64, its tile is half as wide and so takes less SMEM.
+inline KernelCase naive_hopper_case(AttentionShape shape, FlashV1Variant, const std::string& source) {
+  const std::int64_t rows = source_constant(source, "kBr"), columns = rows;
+  const std::int64_t slices = source_constant(source, "kStages"), depth = source_constant(source, "kDepth");
+  KernelCase c{shape, {}, {{"Br", rows}, {"Bc", columns}}, {}};
+  c.plan.gemm_tile = {rows, columns};
+  c.smem_bytes = 2 * (slices * (rows + columns) * depth + 2 * rows * columns);
+  c.costs = products_of_whole_slices;
   return c;
 }
 
@@ -131,6 +146,7 @@ inline KernelCase cublas_case(AttentionShape shape, FlashV1Variant, const std::s
 inline const std::vector<KernelSubject>& kernel_subjects() {
   static const std::vector<KernelSubject> table{
       {"naive", "naive", {Dtype::fp16, Dtype::bf16}, naive_case},
+      {"naive_hopper", "naive", {Dtype::fp16, Dtype::bf16}, naive_hopper_case, {"qk", "pv"}},
       {"naive_cublas", "naive", {Dtype::fp16, Dtype::bf16}, cublas_case},
       {"flash_v1", "flash_v1", {Dtype::fp16, Dtype::bf16, Dtype::fp32}, flash_v1_case},
       {"flash_v2", "flash_v2", {Dtype::fp16, Dtype::bf16}, flash_v2_case},

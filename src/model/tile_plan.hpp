@@ -23,7 +23,7 @@ enum class CtaOrder : std::uint8_t {
 
 /// naive's tiles of S go to CTAs panel by panel: as many columns of tiles as this much of K fills, at least one, and in
 /// a panel row by row. So most of K of the panel in hand stays in L2, however long a head is.
-inline constexpr std::int64_t kPanelBytes = 8 << 20;
+inline constexpr std::int64_t kPanelBytes = 4 << 20;
 
 /// CTAs of a cluster at most: 8 everywhere, 16 where a kernel says that it will do without portability (CUDA C++
 /// Programming Guide, thread block clusters).
