@@ -269,11 +269,10 @@ TEST_CASE("an L2 is in halves where its effective capacity is half of the nomina
 }
 
 TEST_CASE("writing S between a head's passes over K costs some of K, the more the longer the passes are") {
-  // Each row of tiles of S asks for all of K again. K of a head is 1/8, 1/4 and 1/4 of a half, what is written of S
-  // from pass to pass is as much as K and then twice that, and a strict LRU would find it all.
+  // Each row of tiles of S asks for all of K again, which is an eighth of a half; what is written of S from pass to
+  // pass is as much as K, twice and four times that, and a strict LRU would find it all.
   double last = 0;
-  for (const auto& [seqlen, head_dim] :
-       {std::pair<std::int64_t, std::int64_t>{16384, 128}, {32768, 128}, {65536, 64}}) {
+  for (const auto& [seqlen, head_dim] : {std::pair<std::int64_t, std::int64_t>{16384, 128}, {32768, 64}, {65536, 32}}) {
     CAPTURE(seqlen);
     AttentionShape shape = heads_of(1, seqlen);
     shape.head_dim = head_dim;
@@ -301,7 +300,7 @@ TEST_CASE("longer heads go panel by panel: each panel of K comes from HBM about 
   std::vector<KernelWalk> kernels = kernels_of("naive", shape, tiles_of(128, 128));
   kernels.resize(1);
   const std::int64_t keys = shape.seqlen_kv * shape.head_dim * 2, panels = keys / kPanelBytes;
-  CHECK(panels == 4);
+  CHECK(panels == 8);
   L2Config config = h200(Bytes(0));
   config.capacity = Bytes(33 * kMiB);
   const Traffic traffic = simulate_l2(kernels, CtaOrder::ascending, config, Pace::coupled).traffic;
