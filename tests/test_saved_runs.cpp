@@ -112,7 +112,8 @@ TEST_CASE("the younger of two CTAs on an SM loses to the older what the times of
   CHECK(held == 9);
 }
 
-TEST_CASE("under a causal mask heads go one after the other where that is as fast, and there they read less HBM") {
+TEST_CASE(
+    "under a causal mask heads go one after the other where that is as fast to 3 %, and there they read less HBM") {
   std::map<std::string, std::map<CtaOrder, json>> measured;
   for (const json& row : saved("h200/order_times.jsonl")) {
     measured[row["algorithm"].get<std::string>() + row["shape"].dump()][plan_of(row["plan"]).order] = row;
@@ -124,7 +125,7 @@ TEST_CASE("under a causal mask heads go one after the other where that is as fas
     const CtaOrder chosen =
         causal_order(one["algorithm"].get<std::string>(), shape_of(one["shape"]), plan_of(one["plan"]), 132);
     const auto seconds = [](const json& row) { return row["measured_median_s"].get<double>(); };
-    CHECK(seconds(orders.at(chosen)) < 1.025 * std::min(seconds(one), seconds(all)));
+    CHECK(seconds(orders.at(chosen)) < 1.03 * std::min(seconds(one), seconds(all)));
     if (chosen != CtaOrder::longest_first) continue;
     CHECK(one["hbm_read_bytes"].get<double>() < all["hbm_read_bytes"].get<double>() / 1.9);
     ++by_head;
@@ -153,13 +154,14 @@ TEST_CASE("simulated with the clocks that its SMs had, a launch's HBM reads are 
 }
 
 TEST_CASE(
-    "the HBM reads of naive on an H200 are within 1.5 % of the L2 model's, within 1.7 % at N = 131,072; its writes "
-    "within 0.1 %") {
+    "the HBM reads of naive on an H200 are within 1 % of the L2 model's, within 0.4 % up to N = 32,768; its writes "
+    "within "
+    "0.1 %") {
   int compared = 0;
   each_held_to_the_model({"h200/forward.jsonl"}, {"naive"}, [&](const Held& held) {
     CHECK(held.plan.softmax_reads == 1);
     const double off_by = std::fabs(held.read / held.predicted["l2_hbm"]["read_bytes"].get<double>() - 1);
-    CHECK(off_by < (held.shape.seqlen_q > 65536 ? 0.017 : 0.015));
+    CHECK(off_by < (held.shape.seqlen_q > 32768 ? 0.01 : 0.004));
     CHECK(std::fabs(held.written / held.predicted["l2_hbm"]["write_bytes"].get<double>() - 1) < 0.001);
     // By stage: what S = Q K^T has to fetch, as a share of all that its SMs ask for; and softmax.
     for (const json& pipeline : held.run["device"]["pipelines"]) {
