@@ -51,9 +51,9 @@ constexpr std::int64_t score_stride(std::int64_t seqlen_kv) {
   return (seqlen_kv + 15) / 16 * 16;
 }
 
-/// What O is multiplied with before it is rounded. Elements of O are means of those of V, so they are no larger but often
-/// far smaller, and fp8 has few numbers below 2^-6: there O leaves so much larger that random inputs, within +-5.5, still
-/// fit its range. It belongs to the result, as the scale of an fp8 tensor does.
+/// What O is multiplied with before it is rounded. Elements of O are means of those of V, so they are no larger but
+/// often far smaller, and fp8 has few numbers below 2^-6: there O leaves so much larger that random inputs, within
+/// +-5.5, still fit its range. It belongs to the result, as the scale of an fp8 tensor does.
 constexpr float output_scale(Dtype dtype) {
   return dtype == Dtype::fp8 ? 64 : 1;
 }

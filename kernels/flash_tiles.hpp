@@ -20,8 +20,8 @@ struct FlashTile {
 };
 
 /// A warp of 32 rows reads each K and V fragment from SMEM once for two 16-row blocks; at 256 wide only one block's
-/// accumulators fit its registers. There two CTAs of four warps hide more than one of eight: while one waits at a barrier,
-/// or has no next tile yet, the other computes.
+/// accumulators fit its registers. There two CTAs of four warps hide more than one of eight: while one waits at a
+/// barrier, or has no next tile yet, the other computes.
 using FlashTile64 = FlashTile<64, 128, 128, 4, 2>;
 using FlashTile128 = FlashTile<128, 128, 64, 4, 2>;
 using FlashTile256 = FlashTile<256, 64, 64, 4, 2, 1>;

@@ -170,8 +170,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) flash_v1_kernel(const __gri
 
 /// Before the first visit. HBM write (paper): O = 0, l = 0, m = -inf. The released kernels need none of it, since a
 /// first visit reads nothing. But query tiles that see no key have no visit, and what an application gets for them is
-/// not theirs to leave open: this kernel clears O and LSE of those tiles alone. No byte of that is counted, as the closed
-/// form has none; hardware counters and times of such shapes include it.
+/// not theirs to leave open: this kernel clears O and LSE of those tiles alone. No byte of that is counted, as the
+/// closed form has none; hardware counters and times of such shapes include it.
 template <FlashV1Variant kVariant, bool kCounted>
 __global__ void __launch_bounds__(128)
     flash_v1_init_kernel(const __grid_constant__ AttentionArgs a, int block_q, int element_bytes) {

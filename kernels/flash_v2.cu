@@ -4,10 +4,11 @@
 // On chip: (Br*D + 2*S*Bc*D)*e
 // Costs:   2*B*H*ceil(Nq/Br)*Br*ceil(Nk/Bc)*Bc*(d16+dv16)
 //
-// FlashAttention-2 (arXiv 2307.08691), Algorithm 1, on mma.sync tensor cores. K and V have S = 2 buffers each: while one
-// pair of tiles is multiplied, cp.async brings the next. At 256 wide they have one: V comes while Q K^T is computed and
-// the next K while P V is, and there is room for a second CTA on the SM, which fills the waits in between. D is head_dim rounded up to a compiled width; d16 and dv16 are
-// rounded up to 16, the depth of a tensor-core instruction. Tiles that the mask hides whole are neither read nor computed.
+// FlashAttention-2 (arXiv 2307.08691), Algorithm 1, on mma.sync tensor cores. K and V have S = 2 buffers each: while
+// one pair of tiles is multiplied, cp.async brings the next. At 256 wide they have one: V comes while Q K^T is computed
+// and the next K while P V is, and there is room for a second CTA on the SM, which fills the waits in between. D is
+// head_dim rounded up to a compiled width; d16 and dv16 are rounded up to 16, the depth of a tensor-core instruction.
+// Tiles that the mask hides whole are neither read nor computed.
 #include "kernels/flash_tiles.hpp"
 #include "kernels/softmax.cuh"
 #include "kernels/tile.cuh"

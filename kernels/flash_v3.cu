@@ -6,11 +6,11 @@
 //
 // Top rung of the Hopper kernel, after FlashAttention-3 (arXiv 2407.08608). A warpgroup of its own, with few registers,
 // starts tensor copies; the others compute 64 query rows each. There are as many CTAs as SMs. C of them are a cluster:
-// two where heads are long, wider than 64, of 16 bits and nothing is masked, else one. Each copies its part of a tile of
-// keys into the SMEM of all. D is head_dim rounded up to a compiled width: the copy engine fills with zeros what lies
-// beyond the tensor, and the products run over them. Tiles that the mask hides whole are neither read nor computed. S
-// tiles each of K and V lie on chip, of fp8 (flash_v3_fp8.cuh) T tiles of V turned round besides. Needs a GPU of compute
-// capability 9.0.
+// two where heads are long, wider than 64, of 16 bits and nothing is masked, else one. Each copies its part of a tile
+// of keys into the SMEM of all. D is head_dim rounded up to a compiled width: the copy engine fills with zeros what
+// lies beyond the tensor, and the products run over them. Tiles that the mask hides whole are neither read nor
+// computed. S tiles each of K and V lie on chip, of fp8 (flash_v3_fp8.cuh) T tiles of V turned round besides. Needs a
+// GPU of compute capability 9.0.
 #include <algorithm>
 
 #include "kernels/flash_v3.cuh"
@@ -21,8 +21,8 @@ namespace hbmscope::kernels {
 namespace {
 
 /// The query tiles of a launch, in the order of the grid. A CTA begins with that of its own number and then draws the
-/// next that nobody has: some take longer than others, and some SMs have a slower clock. Of a cluster the first CTA draws
-/// for all.
+/// next that nobody has: some take longer than others, and some SMs have a slower clock. Of a cluster the first CTA
+/// draws for all.
 struct QueryTiles {
   unsigned count;
   unsigned* drawn;  ///< beyond the first of each cluster; 0 at the start of a launch, and again at its end

@@ -1,8 +1,8 @@
 #pragma once
 #include "kernels/flash_v3_copies.cuh"
 
-/// What the rungs of the Hopper kernel share (flash_v3a to flash_v3e, flash_v3): the steps on 64 query rows. A rung is what
-/// it does with them, and when.
+/// What the rungs of the Hopper kernel share (flash_v3a to flash_v3e, flash_v3): the steps on 64 query rows. A rung is
+/// what it does with them, and when.
 namespace hbmscope::kernels {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -16,8 +16,8 @@ struct Rows64 {
   static constexpr int kStepsQk = kD * kE / 32, kStepsPv = kBkv * kE / 32;  ///< of the tensor cores: 32 bytes each
   /// log2 of the largest exponential as m is found. Fp8 has few small numbers, so P uses most of its range.
   static constexpr float kHeadroom = kE == 2 ? 0 : 3;
-  /// Of a lane's exponentials of a row in one tile, before m must move: each of them is a number of fp16 then, too, or of
-  /// fp8.
+  /// Of a lane's exponentials of a row in one tile, before m must move: each of them is a number of fp16 then, too, or
+  /// of fp8.
   static constexpr float kMostSum = kE == 2 ? 1024 : 256;
   RowState<1> row;                                                                                   ///< l and m
   float o[1][kD / 8][4] = {};

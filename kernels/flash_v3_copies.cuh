@@ -4,8 +4,8 @@
 #include "kernels/softmax.cuh"
 #include "kernels/tensor_map.hpp"
 
-/// What the rungs of the Hopper kernel share (flash_v3a to flash_v3e, flash_v3): where tiles lie in SMEM and how they are
-/// copied. What is computed from them is in flash_v3.cuh.
+/// What the rungs of the Hopper kernel share (flash_v3a to flash_v3e, flash_v3): where tiles lie in SMEM and how they
+/// are copied. What is computed from them is in flash_v3.cuh.
 namespace hbmscope::kernels {
 
 struct InputMaps {
@@ -52,9 +52,9 @@ std::string unsupported_by_rung(const AttentionShape& shape);
 template <class Tile>
 struct Work;
 
-/// What lies where in SMEM. Tiles are panels of 64 columns, of fp8 128; each warpgroup's 64 rows of Q are a tile of their own. Each
-/// tile has two barriers: full, when it has come, and free, when all that read it are done: of Q each thread says so, of K
-/// and V each warp. So has the word in which CTAs of a cluster are told what was drawn for them.
+/// What lies where in SMEM. Tiles are panels of 64 columns, of fp8 128; each warpgroup's 64 rows of Q are a tile of
+/// their own. Each tile has two barriers: full, when it has come, and free, when all that read it are done: of Q each
+/// thread says so, of K and V each warp. So has the word in which CTAs of a cluster are told what was drawn for them.
 template <class Tile>
 struct Smem {
   std::uint32_t q, k, v, barriers;
@@ -84,8 +84,8 @@ struct Smem {
   /// For the end of the tile that was there before; at first there was none.
   __device__ void wait_k_free(unsigned n) const { wait_barrier(k_free(n), parity(n) ^ 1); }
   __device__ void wait_v_free(unsigned n) const { wait_barrier(v_free(n), parity(n) ^ 1); }
-  /// What the CTA's nth query tile is, written by the thread that copies, which may then be two tiles ahead of who still
-  /// stores rows: so there are three places.
+  /// What the CTA's nth query tile is, written by the thread that copies, which may then be two tiles ahead of who
+  /// still stores rows: so there are three places.
   __device__ Work<Tile>& work(unsigned n) const {
     static_assert(8 * kBarriers + 3 * sizeof(Work<Tile>) + 4 <= Tile::kBarrierBytes);
     const std::uint32_t at = barriers + 8 * kBarriers + n % 3 * static_cast<std::uint32_t>(sizeof(Work<Tile>));

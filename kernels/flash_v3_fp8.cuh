@@ -1,9 +1,9 @@
 #pragma once
 #include "kernels/flash_v3_copies.cuh"
 
-/// What fp8 adds to flash_v3: tiles of V turned round on chip. The tensor cores take V of 16 bits as it lies, by rows of
-/// keys. Operands of 8 bits they take by columns only, each row of SMEM one column of V. Warps that have nothing to copy
-/// see to that, ahead of those that compute.
+/// What fp8 adds to flash_v3: tiles of V turned round on chip. The tensor cores take V of 16 bits as it lies, by rows
+/// of keys. Operands of 8 bits they take by columns only, each row of SMEM one column of V. Warps that have nothing to
+/// copy see to that, ahead of those that compute.
 namespace hbmscope::kernels {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -35,8 +35,8 @@ struct SmemWithTurnedV : Smem<Tile> {
 };
 
 /// Turns 32 keys by 16 kChunks columns of V round, from a tile [keys, 128] to a panel [d, 128 keys]. A transposing load
-/// gives each lane two neighbouring columns of keys 2 (l%4) and the next of four blocks of eight: the very keys that put_p
-/// has side by side. Several chunks at once, since a load takes long where the tensor cores read SMEM, too.
+/// gives each lane two neighbouring columns of keys 2 (l%4) and the next of four blocks of eight: the very keys that
+/// put_p has side by side. Several chunks at once, since a load takes long where the tensor cores read SMEM, too.
 template <int kChunks>
 __device__ inline void turn_block(std::uint32_t from, std::uint32_t panel, int key, int column) {
   constexpr int kColumnsOfTile = 2 * kPanelWidth, kKeysOfPanel = 128;

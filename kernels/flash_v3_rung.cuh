@@ -1,8 +1,8 @@
 #pragma once
 #include "kernels/flash_v3.cuh"
 
-/// The host's side of a rung below flash_v3: compiled for bf16 and the larger tile of a head_dim, one CTA for each query
-/// tile.
+/// The host's side of a rung below flash_v3: compiled for bf16 and the larger tile of a head_dim, one CTA for each
+/// query tile.
 #define HBMSCOPE_FLASH_V3_RUNG(letter, threads)                                                                       \
   namespace {                                                                                                         \
   void launch(const Call& call) {                                                                                     \

@@ -61,8 +61,8 @@ struct QFromSmem : Tile {
   static constexpr bool kQInRegisters = false;
 };
 
-/// fp8. The tensor cores take V by columns only: three warps beside the one that copies turn each tile of it round, into
-/// panels of 128 keys.
+/// fp8. The tensor cores take V by columns only: three warps beside the one that copies turn each tile of it round,
+/// into panels of 128 keys.
 template <int kD, FlashV3Choice kC, int kTurned = 2>
 struct FlashV3Fp8Tile : FlashV3Tile<kD, kC, 1> {
   using Base = FlashV3Tile<kD, kC, 1>;

@@ -112,8 +112,9 @@ __device__ inline void start_wgmma(float (&c)[kBlocks][4], const std::uint32_t (
 #define HBMSCOPE_C_15 HBMSCOPE_C_14, HBMSCOPE_C(28)
 #define HBMSCOPE_C_16 HBMSCOPE_C_15, HBMSCOPE_C(30)
 
-// `n` columns are `x` times sixteen; the registers of c come first, then the operands numbered by the rest. A step of the
-// depth is 32 bytes of a row, `depth` elements. Only 16-bit operands have a say in how they lie: `ss` and `rs` say it.
+// `n` columns are `x` times sixteen; the registers of c come first, then the operands numbered by the rest. A step of
+// the depth is 32 bytes of a row, `depth` elements. Only 16-bit operands have a say in how they lie: `ss` and `rs` say
+// it.
 #define HBMSCOPE_WGMMA(T, dtype, kB, depth, ss, rs, n, x, r0, r1, r2, r3, r4, r5)                                    \
   template <>                                                                                                        \
   __device__ inline void start_wgmma<T, kB, 2 * x>(float(&c)[2 * x][4], std::uint64_t a, std::uint64_t b, int add) { \
@@ -339,8 +340,8 @@ __device__ inline void arrive_at(std::uint32_t barrier, unsigned rank) {
       : "memory");
 }
 
-/// Writes to the place that CTA `rank` of the cluster has at this address, and its barrier, told to expect 4 bytes, learns
-/// of it. [st.async]
+/// Writes to the place that CTA `rank` of the cluster has at this address, and its barrier, told to expect 4 bytes,
+/// learns of it. [st.async]
 __device__ inline void send(std::uint32_t to, unsigned rank, unsigned value, std::uint32_t barrier) {
   asm volatile(
       "{ .reg .b32 there, then; mapa.shared::cluster.u32 there, %0, %1; mapa.shared::cluster.u32 then, %3, %1; "

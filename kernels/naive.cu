@@ -5,11 +5,12 @@
 // On chip: 3*(Br+Bc)*64*e
 // Costs:   2*B*H*ceil(Nq/Br)*Br*(ceil(Nk/Bc)*Bc*ceil(d/64)*64 + ceil(Nk/64)*64*ceil(dv/64)*64)
 //
-// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the pipeline and its two products on tensor cores, each
-// CTA making one tile of Br x Bc elements of S or O from operands that it fetches itself. Hopper has faster ones in
-// naive_hopper.cu, but for an O of two tiles a row; the softmax between them is naive_softmax.cu, and fp32 products are
-// naive_fp32.cu. Every tile of S is written, masked or not: S is the plain product, rounded to its dtype, and the softmax
-// scales and masks it. A row of S or P is padded to a multiple of 16 elements; the padding is neither written nor read.
+// FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the pipeline and its two products on tensor cores,
+// each CTA making one tile of Br x Bc elements of S or O from operands that it fetches itself. Hopper has faster ones
+// in naive_hopper.cu, but for an O of two tiles a row; the softmax between them is naive_softmax.cu, and fp32 products
+// are naive_fp32.cu. Every tile of S is written, masked or not: S is the plain product, rounded to its dtype, and the
+// softmax scales and masks it. A row of S or P is padded to a multiple of 16 elements; the padding is neither written
+// nor read.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -109,8 +110,8 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
 struct Result {
   Tensor tensor;
   std::int64_t columns, stride;
-  /// The CTAs of one row of tiles start together, on SMs that keep pace (a cluster, where there are any): what the first
-  /// fetches, the others find in L2.
+  /// The CTAs of one row of tiles start together, on SMs that keep pace (a cluster, where there are any): what the
+  /// first fetches, the others find in L2.
   bool rows_together = false;
 };
 

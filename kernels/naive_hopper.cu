@@ -7,9 +7,9 @@
 //
 // The tiles, their order and their bytes are those of naive.cu, which says what S and its padding are. A tile of S
 // takes little to multiply and much to store: while one warpgroup rounds its tile and stores it, the other multiplies
-// the next, whose operands the copying warp has fetched meanwhile. Tiles are drawn, not dealt: SMs do not keep pace, and
-// CTAs that drift apart no longer find in L2 what they share. That is also why an O of two tiles a row is not made here,
-// but by naive.cu, in clusters: CTAs that draw its tiles do not ask for a row of P together (docs/kernels.md).
+// the next, whose operands the copying warp has fetched meanwhile. Tiles are drawn, not dealt: SMs do not keep pace,
+// and CTAs that drift apart no longer find in L2 what they share. That is also why an O of two tiles a row is not made
+// here, but by naive.cu, in clusters: CTAs that draw its tiles do not ask for a row of P together (docs/kernels.md).
 #include <algorithm>
 
 #include "kernels/gemm_tile.cuh"

@@ -7,9 +7,9 @@
 // Rows up to 1024 elements of 16 bits (512 of 32) lie in the registers of a warp. Longer ones lie in SMEM, and what 227
 // KiB do not hold of them in the registers of the CTA (together about 148k keys of 16 bits): there maximum and sum are
 // found in one sweep (Milakov and Gimelshein, arXiv 1805.02867), and each thread calls for its part of the next row as
-// soon as it is done with its part of this one. Beyond that the same two sweeps read the row from HBM twice. Hidden keys
-// weigh nothing, by assignment; a row without visible keys is all zeros. Costs counts scale, subtraction, exponential,
-// sum and division.
+// soon as it is done with its part of this one. Beyond that the same two sweeps read the row from HBM twice. Hidden
+// keys weigh nothing, by assignment; a row without visible keys is all zeros. Costs counts scale, subtraction,
+// exponential, sum and division.
 #include <algorithm>
 #include <type_traits>
 

@@ -193,9 +193,10 @@ __device__ inline void exponentiate(float (&s)[kM][kN][4], RowState<kM>& row, fl
   }
 }
 
-/// Puts two neighbouring elements of P, of the nth block of eight keys and of row l/4 or l/4 + 8 (`half`), where operand
-/// A of the next product has them. The accumulators of two blocks are 16 keys of it in 16 bits. Those of four are 32 keys
-/// of it in fp8, though in another order, which V then has to have, too: key 2 (l%4) of each block and the next.
+/// Puts two neighbouring elements of P, of the nth block of eight keys and of row l/4 or l/4 + 8 (`half`), where
+/// operand A of the next product has them. The accumulators of two blocks are 16 keys of it in 16 bits. Those of four
+/// are 32 keys of it in fp8, though in another order, which V then has to have, too: key 2 (l%4) of each block and the
+/// next.
 template <class T, int kSteps>
 __device__ inline void put_p(std::uint32_t (&p)[kSteps][4], int n, int half, float p0, float p1) {
   const std::uint32_t two = pack<T>(p0, p1);
