@@ -152,7 +152,7 @@ void execute(const CompareOptions& o, const std::vector<std::string>& argv) {
                                 differences,
                                 o.limits,
                                 failed};
-  if (!o.targets.json.empty()) write_result(o.targets.json, compare_to_json(report, argv).dump(2) + "\n");
+  if (!o.targets.json.empty()) write_json(o.targets.json, compare_to_json(report, argv));
   if (!o.targets.csv.empty()) write_result(o.targets.csv, compare_to_csv(report));
   if (!o.targets.markdown.empty()) write_result(o.targets.markdown, to_markdown(compare_document(report)));
   if (o.targets.text()) write_stdout(to_text(compare_document(report), output_width(), stdout_wants_colour()));

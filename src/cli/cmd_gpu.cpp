@@ -5,6 +5,7 @@
 #include "cli/help_format.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/targets.hpp"
 #include "cli/typed_options.hpp"
 #include "core/parse.hpp"
 #include "core/split_list.hpp"
@@ -24,7 +25,7 @@ struct GpuOptions {
 
 /// The JSON goes to its file, or takes the text's place on standard output.
 void write(const GpuOptions& o, const nlohmann::ordered_json& json, const Document& document) {
-  if (!o.json.empty()) write_result(o.json, json.dump(2) + "\n");
+  if (!o.json.empty()) write_json(o.json, json);
   if (o.json != "-") write_stdout(to_text(document, output_width(), stdout_wants_colour()));
 }
 

@@ -188,7 +188,7 @@ void check(const LessonOptions& o, const std::vector<std::string>& argv) {
   if (!o.numbers.empty()) add_number_differences(o, sources, all);
   all.insert(all.end(), unread.begin(), unread.end());
   const lesson::Counts counts = lesson::count(all);
-  if (!o.json.empty()) write_result(o.json, lesson::findings_to_json(all, argv).dump(2) + "\n");
+  if (!o.json.empty()) write_json(o.json, lesson::findings_to_json(all, argv));
   if (o.json != "-") {
     std::string text;
     for (const Checked& one : all) text += lesson::finding_lines(one);

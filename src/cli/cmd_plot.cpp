@@ -19,6 +19,7 @@
 #include "plot/svg.hpp"
 #include "plot/tiles_animation.hpp"
 #include "plot/vega_lite.hpp"
+#include "report/json_dump.hpp"
 #include "results/result_file.hpp"
 #include "results/roof_file.hpp"
 
@@ -133,7 +134,7 @@ void execute(const PlotOptions& o) {
     return write_result(o.output, to_html_page(data, {o.title, tiles}));
   }
   const plot::Chart chart = single_chart(data, o.picture);
-  write_result(o.output, format == "svg" ? to_svg(chart, o.title) : to_vega_lite(chart, o.title).dump(1) + "\n");
+  write_result(o.output, format == "svg" ? to_svg(chart, o.title) : json_dump(to_vega_lite(chart, o.title), 1) + "\n");
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ void import(const ImportOptions& o, const std::vector<std::string>& argv) {
     ProgressLine progress("simulating the L2");
     result = import_profile(std::move(request), {[&](double fraction) { progress.at(fraction); }, {}});
   }
-  if (!o.targets.json.empty()) write_result(o.targets.json, profile_to_json(result, argv).dump(2) + "\n");
+  if (!o.targets.json.empty()) write_json(o.targets.json, profile_to_json(result, argv));
   if (!o.targets.csv.empty()) write_result(o.targets.csv, profile_to_csv(result));
   if (!o.targets.markdown.empty()) write_result(o.targets.markdown, to_markdown(profile_document(result)));
   if (o.targets.text()) write_stdout(to_text(profile_document(result), output_width(), stdout_wants_colour()));

@@ -65,7 +65,7 @@ void execute(const CLI::App& command, RunCommandOptions o, const std::vector<std
     result = run(request, {[&](double fraction) { progress.at(fraction); },
                            [&](const std::string& what) { progress.doing(what); }});
   }
-  if (!o.targets.json.empty()) write_result(o.targets.json, run_to_json(result, argv).dump(2) + "\n");
+  if (!o.targets.json.empty()) write_json(o.targets.json, run_to_json(result, argv));
   if (!o.targets.csv.empty()) write_result(o.targets.csv, run_to_csv(result));
   if (!o.targets.markdown.empty()) write_result(o.targets.markdown, to_markdown(run_document(result, o.view)));
   if (o.targets.text()) write_stdout(to_text(run_document(result, o.view), output_width(), stdout_wants_colour()));

@@ -31,7 +31,7 @@ void list_scenarios(const std::string& json, const std::vector<std::string>& arg
   check_result_path(json);
   std::vector<Scenario> scenarios;
   for (const EmbeddedFile& file : embedded_scenarios()) scenarios.push_back(parse_scenario(file.text, file.name));
-  if (!json.empty()) write_result(json, scenario_list_to_json(scenarios, argv).dump(2) + "\n");
+  if (!json.empty()) write_json(json, scenario_list_to_json(scenarios, argv));
   if (json == "-") return;
   const int width = output_width();
   write_stdout(to_text(scenario_list(scenarios, width), width, stdout_wants_colour()));
@@ -78,7 +78,7 @@ void run_scenario(const ScenarioOptions& o, const std::vector<std::string>& argv
   }
   const std::vector<ExpectationResult> results = check_expectations(scenario, runs);
   append(report, scenario_outcome(scenario, results));
-  if (!o.targets.json.empty()) write_result(o.targets.json, scenario_to_json(scenario, runs, results).dump(2) + "\n");
+  if (!o.targets.json.empty()) write_json(o.targets.json, scenario_to_json(scenario, runs, results));
   if (!o.targets.markdown.empty()) write_result(o.targets.markdown, to_markdown(report));
   if (o.targets.text()) write_stdout(to_text(report, output_width(), stdout_wants_colour()));
 }

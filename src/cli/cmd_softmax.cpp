@@ -33,7 +33,7 @@ void execute(const SoftmaxOptions& o, const std::vector<std::string>& argv) {
   SoftmaxReport report{parse_softmax(o.scores, o.values), parse_precision(o.dtype), {}, {}};
   report.result = online_softmax(report.input, report.precision);
   report.exact = online_softmax(report.input, std::nullopt);
-  if (!o.targets.json.empty()) write_result(o.targets.json, softmax_to_json(report, argv).dump(2) + "\n");
+  if (!o.targets.json.empty()) write_json(o.targets.json, softmax_to_json(report, argv));
   if (!o.targets.csv.empty()) write_result(o.targets.csv, softmax_to_csv(report));
   const Document document = softmax_document(report);
   if (!o.targets.markdown.empty()) write_result(o.targets.markdown, to_markdown(document));

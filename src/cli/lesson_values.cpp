@@ -7,6 +7,7 @@
 #include "analysis/worked_examples.hpp"
 #include "cli/help_format.hpp"
 #include "cli/output.hpp"
+#include "cli/targets.hpp"
 #include "cli/typed_options.hpp"
 #include "core/error.hpp"
 #include "report/worked_examples_report.hpp"
@@ -27,7 +28,7 @@ void execute(const Options& o) {
   std::vector<WorkedExample> examples;
   for (const WorkedEntry* entry : o.only.empty() ? worked_entries() : worked_entries(split_list(o.only), "--only"))
     examples.push_back({entry, worked_values(*entry)});
-  if (!o.json.empty()) write_result(o.json, worked_examples_to_json(examples, o.details).dump(2) + "\n");
+  if (!o.json.empty()) write_json(o.json, worked_examples_to_json(examples, o.details));
   if (o.json != "-") write_stdout(to_text(worked_examples_document(examples), output_width(), stdout_wants_colour()));
 }
 

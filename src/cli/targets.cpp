@@ -6,6 +6,7 @@
 
 #include "cli/output.hpp"
 #include "core/error.hpp"
+#include "report/json_dump.hpp"
 
 namespace hbmscope {
 
@@ -51,6 +52,10 @@ void refuse_inputs(const std::string& path, const std::vector<std::string>& inpu
     throw Error(ErrorKind::usage, path + ": is read by this command, and would be overwritten with its result",
                 "give the result a file of its own");
   }
+}
+
+void write_json(const std::string& path, const nlohmann::ordered_json& json) {
+  write_result(path, json_dump(json, 2) + "\n");
 }
 
 std::vector<std::string> files_among(std::vector<std::string> names) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ void check_targets(const Targets& targets, const std::vector<std::string>& input
 
 /// Refuses a result that would go to a file that this command reads.
 void refuse_inputs(const std::string& path, const std::vector<std::string>& inputs);
+
+/// Writes a result as write_result() does, as JSON.
+void write_json(const std::string& path, const nlohmann::ordered_json& json);
 
 /// Of names of GPUs or scenarios, those that may be files.
 std::vector<std::string> files_among(std::vector<std::string> names);

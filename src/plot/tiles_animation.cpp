@@ -13,6 +13,7 @@
 #include "plot/escape.hpp"
 #include "plot/palette.hpp"
 #include "report/format.hpp"
+#include "report/json_dump.hpp"
 #include "report/run_document.hpp"
 #include "scenario/batch_line.hpp"
 #include "scenario/gpu_file.hpp"
@@ -133,11 +134,10 @@ std::string data_json(const SmallTrace& t, const Grids& all) {
     tensors.push_back({{"name", info(tensor).name}});
   }
   for (const SmallSchedule& s : t.schedules) algorithms.push_back(schedule_json(s, numbers));
-  return ordered_json{{"l2_bytes", t.l2.value()},
-                      {"l2_words", text::binary_bytes(t.l2)},
-                      {"tensors", tensors},
-                      {"algorithms", algorithms}}
-      .dump();
+  return json_dump(ordered_json{{"l2_bytes", t.l2.value()},
+                                {"l2_words", text::binary_bytes(t.l2)},
+                                {"tensors", tensors},
+                                {"algorithms", algorithms}});
 }
 
 std::string tile_colours(const Grids& all) {

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "report/json_dump.hpp"
+
 namespace hbmscope {
 namespace {
 
@@ -22,7 +24,7 @@ void append_text(std::string& to, std::string_view text) {
     return true;
   }();
   if (!plain) {
-    to += json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+    to += json_dump(json(text));
     return;
   }
   to += '"';
@@ -68,7 +70,7 @@ void append_value(std::string& to, const json& value) {
     case json::value_t::number_unsigned:
       return append_integer(to, value.get<std::uint64_t>());
     default:
-      to += value.dump();
+      to += json_dump(value);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "core/printable.hpp"
 #include "core/version.hpp"
 #include "report/format.hpp"
+#include "report/json_dump.hpp"
 #include "report/run_document.hpp"
 #include "report/run_json.hpp"
 #include "scenario/batch_line.hpp"
@@ -322,7 +323,7 @@ std::string compare_to_csv(const ComparisonReport& r) {
       "right,alignment,algorithm,plan,measure,of,verdict,was,is,relative,p,place,other_place\n";
   const auto cell = [](const Quantity& value) {
     const nlohmann::ordered_json number = quantity_json(value);
-    return number.is_null() ? std::string() : number.dump();
+    return number.is_null() ? std::string() : json_dump(number);
   };
   const auto real = [](const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; };
   for (const ResultDifference& d : r.differences.differences) {

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "report/json_dump.hpp"
 
 namespace hbmscope {
 namespace {
@@ -48,7 +49,7 @@ const Json* member_at(const Json& element, std::string_view dotted) {
 /// As a condition would write it.
 std::string written(const Json* value) {
   if (value == nullptr) return "(absent)";
-  return value->is_string() ? value->get<std::string>() : value->dump();
+  return value->is_string() ? value->get<std::string>() : json_dump(*value);
 }
 
 std::string kind_of(const Json& value) {

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "report/format.hpp"
+#include "report/json_dump.hpp"
 #include "report/json_path.hpp"
 #include "report/run_document.hpp"
 #include "report/run_json.hpp"
@@ -55,7 +56,7 @@ std::string value_words(const Json& value) {
     const bool plain = std::abs(real) >= 1e-4 || !(std::abs(real) > 0);
     return plain ? text::significant(real, 6) : text::scientific(real);
   }
-  return value.is_string() ? "\"" + value.get<std::string>() + "\"" : value.dump();
+  return value.is_string() ? "\"" + value.get<std::string>() + "\"" : json_dump(value);
 }
 
 std::string wanted_words(const Expectation& e) {
@@ -126,7 +127,7 @@ Labelled scenario_run_words(const ScenarioRun& run) {
   words += run.algorithms.empty() ? "; the algorithms of the pass" : "; " + list(run.algorithms);
   std::vector<std::string> plan;
   for (const auto& [key, value] : run.plan_json.items())
-    plan.push_back(fmt::format("{} {}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+    plan.push_back(fmt::format("{} {}", key, value.is_string() ? value.get<std::string>() : json_dump(value)));
   if (run.kv_splits) plan.push_back(fmt::format("{} key splits", *run.kv_splits));
   if (!plan.empty()) words += "; " + list(plan);
   words += "; " + run.gpu;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/version.hpp"
+#include "report/json_dump.hpp"
 #include "report/run_json.hpp"
 #include "scenario/batch_line.hpp"
 
@@ -169,8 +170,7 @@ void TraceChrome::finish(const Trace& trace, const std::vector<std::string>& arg
       {"l2_state", request.l2_warm ? "warm" : "cold"},
       {"time", "a step of the simulation is shown as 1000 us; it is no prediction of seconds"},
       {"algorithms", algorithms}};
-  out_ += "\n],\"displayTimeUnit\":\"ms\",\"otherData\":" +
-          other.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "}\n";
+  out_ += "\n],\"displayTimeUnit\":\"ms\",\"otherData\":" + json_dump(other) + "}\n";
   sink_(out_);
   out_.clear();
 }

@@ -8,6 +8,7 @@
 #include "core/json_text.hpp"
 #include "core/suggest.hpp"
 #include "core/version.hpp"
+#include "report/json_dump.hpp"
 #include "report/run_json.hpp"
 
 namespace hbmscope {
@@ -151,7 +152,7 @@ void RowWriter::append_whole_result(std::string& to, const RunResult& result,
   row.end_object();
   nlohmann::ordered_json document = run_to_json(result, argv);
   document.erase("schema_version");
-  std::string rest = document.dump();
+  std::string rest = json_dump(document);
   rest.front() = ',';  // in place of its brace: the row has begun already
   to += rest;
   to += '\n';
