@@ -65,6 +65,16 @@ const std::vector<Refusal> kRefused{
     {"run --engine model --seed 2", "--seed: has no effect with this --engine", "cpu"},
     {"run --engine sim --portable", "--portable: has no effect with this --engine", "cpu"},
     {"run --engine cpu --repeats 9", "--repeats: has no effect with this --engine", "gpu"},
+    {"run --seqlen 1k --seqlen-q 64 --seqlen-kv 2k", "--seqlen: has no effect beside --seqlen-kv and --seqlen-q",
+     "leave it out"},
+    {"run --pass decode --seqlen 1k --seqlen-kv 2k", "--seqlen: has no effect beside --seqlen-kv and --pass decode"},
+    {"trace --seqlen 1k --seqlen-q 64 --seqlen-kv 2k", "--seqlen: has no effect"},
+    {"sweep --seqlen 1k,2k --seqlen-q 64 --seqlen-kv 2k", "--seqlen: has no effect"},
+    {"sweep --seqlen 1k --pass decode --seqlen-kv 1k,2k", "--seqlen: has no effect"},
+    {"explain scores --seqlen 1k --seqlen-q 64 --seqlen-kv 2k", "--seqlen: has no effect"},
+    {"profile --seqlen 1k --seqlen-q 64 --seqlen-kv 2k", "--seqlen: has no effect"},
+    {"profile import - --algorithm flash_v2 --seqlen 1k --seqlen-q 64 --seqlen-kv 2k", "--seqlen: has no effect"},
+    {"profile import - --algorithm flash_v2 --gemm-tile 64,64", "--gemm-tile: has no effect on flash_v2"},
     {"run --seed -1", "--seed: must not be negative"},
     {"run --kv-lengths 1,2", "--kv-lengths: "},
     {"run --seqlen 8G", "--seqlen: must be from 1 to 4294967296"},
@@ -237,4 +247,14 @@ TEST_CASE("batch gives up on a line that has no end, and keeps none of it") {
   REQUIRE(lines.size() == 1);
   CHECK(json::parse(lines[0])["line"] == 1);
   CHECK(has(json::parse(lines[0])["error"], "no end"));
+}
+
+TEST_CASE("--seqlen is taken as long as one length is left to it") {
+  for (const char* line :
+       {"run --engine model --seqlen 1k --seqlen-q 64", "run --engine model --seqlen 1k --seqlen-kv 64",
+        "run --engine model --pass decode --seqlen 1k --seqlen-q 2",
+        "sweep --pass forward,decode --seqlen 1k --seqlen-kv 2k"}) {
+    CAPTURE(line);
+    CHECK(run_program(words(line)).code == 0);
+  }
 }

@@ -10,6 +10,7 @@
 #include "cli/app.hpp"
 #include "cli/command_runner.hpp"
 #include "cli/help_format.hpp"
+#include "cli/options_without_effect.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
@@ -109,7 +110,7 @@ const Topic& topic_of(const std::vector<Topic>& topics, const std::string& name)
               did_you_mean(name, of_lesson.empty() ? names : of_lesson));
 }
 
-void explain(const ExplainOptions& o, const std::vector<std::string>& argv) {
+void explain(const CLI::App& command, const ExplainOptions& o, const std::vector<std::string>& argv) {
   std::optional<OwnLesson> own;
   if (!o.lesson.empty()) own.emplace(o.lesson);
   std::vector<Topic> topics = own ? lesson::topics_of(std::span(&own->file, 1)) : lesson::topics_of(embedded_lessons());
@@ -123,7 +124,7 @@ void explain(const ExplainOptions& o, const std::vector<std::string>& argv) {
     return list(topics);
   }
   const Topic& topic = o.topic.empty() ? topics.front() : topic_of(topics, o.topic);
-  (void)to_request(o.run);  // a shape that cannot be is told in the words of its options
+  refuse_options_without_effect(command, to_request(o.run));  // told in the words of the reader's own options
   ProgressLine progress("explain");
   RunnerLimits limits;
   limits.waiting = [&] { progress.doing("explain: computes " + topic.name + " for this shape"); };
@@ -151,7 +152,7 @@ void add_explain(CLI::App& app, const Invocation& invocation) {
       "  hbmscope explain\n"
       "  hbmscope explain scores --seqlen 32k --heads 32\n"
       "  hbmscope explain --lesson my_lesson.md --seqlen 32k");
-  c->callback([options, &invocation] { explain(*options, invocation.argv); });
+  c->callback([c, options, &invocation] { explain(*c, *options, invocation.argv); });
 }
 
 }  // namespace hbmscope

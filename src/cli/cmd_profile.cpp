@@ -14,6 +14,7 @@
 #include "analysis/profile_import.hpp"
 #include "cli/app.hpp"
 #include "cli/help_format.hpp"
+#include "cli/options_without_effect.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
@@ -79,7 +80,7 @@ void keep_options_of_prediction(CLI::App& command, ImportOptions& options) {
 }
 
 /// What to put beside the counters; nothing without --algorithm.
-std::optional<RunRequest> beside(const ImportOptions& o) {
+std::optional<RunRequest> beside(const CLI::App& command, const ImportOptions& o) {
   if (o.run.algorithm.empty()) {
     for (const CLI::Option* option : o.of_prediction) {
       if (option->count() == 0) continue;
@@ -95,17 +96,18 @@ std::optional<RunRequest> beside(const ImportOptions& o) {
                 "name what that kernel does, such as flash_v2 with its --block-q and --block-kv");
   }
   request.engine = Engine::sim;  // counters are bytes: nothing is computed
+  refuse_options_without_effect(command, request);
   return request;
 }
 
-void import(const ImportOptions& o, const std::vector<std::string>& argv) {
+void import(const CLI::App& command, const ImportOptions& o, const std::vector<std::string>& argv) {
   std::vector<std::string> inputs = files_among({o.run.gpu});
   inputs.push_back(o.path);
   check_targets(o.targets, inputs);
   ProfileRequest request;
   request.source = o.path == "-" ? "standard input" : o.path;
   request.kernel = o.kernel;
-  request.beside = beside(o);
+  request.beside = beside(command, o);
   request.file =
       parse_ncu_csv(o.path == "-" ? read_standard_input() : read_text_file(o.path, Pipes::taken), request.source);
   ProfileImport result;
@@ -150,7 +152,7 @@ void add_import(CLI::App& profile, const Invocation& invocation) {
       "  hbmscope profile import fa2.csv --kernel flash_fwd --algorithm flash_v2 --block-q 128 \\\n"
       "    --block-kv 64 --seqlen 8k --heads 8 --dtype bf16 --gpu h200\n"
       "  hbmscope profile import naive.csv --algorithm naive --seqlen 4k --heads 32 --json -");
-  c->callback([options, &invocation] { import(*options, invocation.argv); });
+  c->callback([c, options, &invocation] { import(*c, *options, invocation.argv); });
 }
 
 // ---- profile: one shot ----------------------------------------------------------------------------------------------
@@ -168,8 +170,10 @@ std::string in_quotes(const std::string& word) {
 
 /// What to type to see the same launches in Nsight Compute, which counts, and in Nsight Systems, which shows the
 /// timeline.
-void one_shot(const RunOptions& options, const std::vector<std::string>& argv) {
-  const std::vector<ProfiledPipeline> ran = run_for_profiler(to_request(options));
+void one_shot(const CLI::App& options_of, const RunOptions& options, const std::vector<std::string>& argv) {
+  const RunRequest request = to_request(options);
+  refuse_options_without_effect(options_of, request);
+  const std::vector<ProfiledPipeline> ran = run_for_profiler(request);
   std::string command;
   for (const std::string& word : argv) command += " " + in_quotes(word);
   std::string ranges, names;
@@ -210,7 +214,7 @@ void add_profile(CLI::App& app, const Invocation& invocation) {
       "  hbmscope profile --seqlen 8k --heads 8 --algorithm flash_v2\n"
       "  hbmscope profile import profile.csv");
   c->callback([c, options, &invocation] {
-    if (c->get_subcommands().empty()) one_shot(*options, invocation.argv);
+    if (c->get_subcommands().empty()) one_shot(*c, *options, invocation.argv);
   });
   add_import(*c, invocation);
 }

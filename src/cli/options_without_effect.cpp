@@ -38,6 +38,16 @@ std::string joined(const std::vector<std::string_view>& names) {
   return text;
 }
 
+void check_lengths(const CLI::App& command, const RunRequest& request) {
+  const bool decode = request.pass == "decode";  // of one query unless --seqlen-q says otherwise
+  if (!is_given(command, "--seqlen") || !is_given(command, "--seqlen-kv")) return;
+  if (!decode && !is_given(command, "--seqlen-q")) return;
+  throw Error(
+      ErrorKind::usage,
+      std::string("--seqlen: has no effect beside --seqlen-kv and ") + (decode ? "--pass decode" : "--seqlen-q"),
+      "leave it out: it gives the lengths that neither of them does");
+}
+
 void check_plan(const CLI::App& command, const RunRequest& request) {
   const std::vector<std::string> chosen =
       request.algorithms.empty() ? default_algorithms(request.pass) : request.algorithms;
@@ -76,6 +86,7 @@ void refuse(const CLI::App& command, const char* option, const char* engines) {
 }  // namespace
 
 void refuse_options_without_effect(const CLI::App& command, const RunRequest& request) {
+  check_lengths(command, request);
   check_plan(command, request);
   check_rungs(command, request);
   const bool kernels = request.engine == Engine::gpu || request.engine == Engine::automatic;

@@ -214,13 +214,14 @@ void SweepPoints::check_values(const SweepOptions& options) const {
 }
 
 void SweepPoints::check_effects(const CLI::App& command, RunRequest request) const {
+  std::vector<std::string> passes;
+  for (const Axis& axis : grid_.axes()) {
+    if (axis.option != "--pass") continue;
+    for (const AxisValue& value : axis.values) passes.push_back(value.text);
+  }
+  if (passes.empty()) passes.push_back(base_.pass);
+  request.pass = passes.size() == 1 ? passes.front() : "both";
   if (request.algorithms.empty()) {
-    std::vector<std::string> passes;
-    for (const Axis& axis : grid_.axes()) {
-      if (axis.option != "--pass") continue;
-      for (const AxisValue& value : axis.values) passes.push_back(value.text);
-    }
-    if (passes.empty()) passes.push_back(base_.pass);
     for (const std::string& pass : passes) {
       for (const std::string& name : default_algorithms(pass)) {
         if (std::find(request.algorithms.begin(), request.algorithms.end(), name) == request.algorithms.end())
