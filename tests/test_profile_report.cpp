@@ -40,6 +40,33 @@ std::string flowing(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("the options that the report proposes put a prediction beside the counters") {
+  std::vector<std::string> files{HBMSCOPE_SOURCE_DIR "/reports/h200/ncu_naive_flash_v2.csv"};
+  for (const std::string& name : real_files()) files.push_back(kNcuFolder + name);
+  const TemporaryFolder folder;  // two instances of one kernel: its short name selects both
+  const auto named = [](const std::string& name) {
+    return quoted({std::to_string(name.size()), name, "dram__bytes_read.sum", "byte", "8"});
+  };
+  files.push_back(folder.write("instances.csv", kLongHeader + named("void f<64>(int)") + named("void f<128>(int)")));
+  files.push_back(folder.write("inside.csv", kLongHeader + named("f") + named("ff")));
+  for (const std::string& file : files) {
+    CAPTURE(file);
+    const Outcome bare = run_program({"profile", "import", file});
+    REQUIRE(bare.code == 0);
+    const std::string text = flowing(bare.out);
+    const std::size_t at = text.find("the shape: ");
+    REQUIRE(at != std::string::npos);
+    std::vector<std::string> arguments{"profile", "import", file};
+    for (const std::string& word : words(text.substr(at + 11))) arguments.push_back(word);
+    const Outcome outcome = run_program(arguments);
+    CAPTURE(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(has(outcome.out, "beside "));
+  }
+  const Outcome two = run_program({"profile", "import", files[0], "--kernel", "qk|flash"});
+  CHECK(has(flowing(two.out), "the shape: in place of the --kernel given here --kernel ^void.unnamed"));
+}
+
 TEST_CASE("the report says what was counted, what stands beside it and why the two differ") {
   const ProfileImport p = import_file(kFa2, beside("flash_v2", shape_of(1, kHeads, kN, kD), tiles(128, 64)));
   const std::string text = text_of(p);

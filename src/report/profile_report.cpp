@@ -61,9 +61,8 @@ class ProfileReport {
     names();
     for (const std::string& w : p_.warnings) label("Note", w + ".");
     if (!p_.beside)
-      label("Note",
-            "to put a prediction beside these, name the algorithm, its tiles and the shape: --algorithm flash_v2 "
-            "--block-q 128 --block-kv 64 --seqlen 8k --heads 8 --dtype bf16 --gpu h200.");
+      label("Note", "to put a prediction beside these, name the algorithm, its tiles and the shape: " +
+                        options_of_prediction(p_));  // to be copied, so without a full stop
     return std::move(out_);
   }
 

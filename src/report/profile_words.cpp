@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "analysis/name_pattern.hpp"
 #include "core/printable.hpp"
 #include "report/format.hpp"
 
@@ -24,6 +28,54 @@ std::string short_kernel_name(std::string_view name) {
   while (outside.ends_with(' ')) outside.pop_back();
   outside.erase(0, outside.find_last_of(" :") + 1);
   return printable(outside.empty() ? name : outside);
+}
+
+namespace {
+
+/// An expression for --kernel that selects the launches of this name alone, in characters that no shell changes; empty
+/// where there is none. Short ones may select launches that an earlier --kernel had left out.
+std::string pattern_of(const std::string& name, const ProfileImport& import) {
+  const std::vector<CountedLaunch>& launches = import.launches;
+  std::string whole = name;
+  for (char& c : whole) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!plain) c = '.';  // any character
+  }
+  std::vector<std::string> expressions{"^" + whole + "$"};
+  if (import.kernel.empty()) expressions.insert(expressions.begin(), {short_kernel_name(name), whole});
+  for (const std::string& expression : expressions) {
+    const bool plain = expression.find_first_of(" <>()[]{}|*+?\\'\"&;#~`!") == std::string::npos;
+    if (!plain || expression.size() > NamePattern::kMaxLength || name.size() > NamePattern::kMostMatched) continue;
+    const NamePattern pattern(expression);
+    const bool selects_it_alone = std::all_of(launches.begin(), launches.end(), [&](const CountedLaunch& launch) {
+      return pattern.is_in(launch.kernel.name) == (launch.kernel.name == name);
+    });
+    if (selects_it_alone) return expression;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string options_of_prediction(const ProfileImport& import) {
+  constexpr std::string_view kShape = " --seqlen 8k --heads 8 --dtype bf16 --gpu h200";
+  constexpr std::size_t kKernelsOfNaive = 3;
+  const std::vector<CountedLaunch>& launches = import.launches;
+  const auto fused = std::find_if(launches.begin(), launches.end(), [](const CountedLaunch& launch) {
+    return launch.kernel.name.find("flash") != std::string::npos;
+  });
+  const std::string& name = (fused == launches.end() ? launches.front() : *fused).kernel.name;
+  const bool alike = std::all_of(launches.begin(), launches.end(),
+                                 [&](const CountedLaunch& launch) { return launch.kernel.name == name; });
+  if (!alike && fused == launches.end() && launches.size() == kKernelsOfNaive)
+    return fmt::format("--algorithm naive{}", kShape);
+  const std::string pattern = alike ? "" : pattern_of(name, import);
+  const std::string kernel = alike             ? ""
+                             : pattern.empty() ? "a --kernel that selects one, and "
+                                               : "--kernel " + pattern + " ";
+  const bool replaces = !alike && !import.kernel.empty();
+  return fmt::format("{}{}--algorithm flash_v2 --block-q 128 --block-kv 64{}",
+                     replaces ? "in place of the --kernel given here " : "", kernel, kShape);
 }
 
 std::string difference_words(const Difference& d) {
