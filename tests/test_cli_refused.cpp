@@ -63,6 +63,12 @@ const std::vector<Refusal> kRefused{
     {"run --algorithm naive --block-q 64", "--block-q: has no effect on naive", "flash_v2"},
     {"run --atomics rmw", "--atomics: has no effect on naive", "flash_v2_bwd"},
     {"run --engine model --seed 2", "--seed: has no effect with this --engine", "cpu"},
+    {"run --engine model --l2-state warm", "--l2-state: has no effect with this --engine", "sim, cpu, gpu or auto"},
+    {"sweep --l2-state cold,warm", "--l2-state: has no effect with this --engine", "sim"},
+    {"sweep --full --l2-state warm", "--l2-state: has no effect with this --engine"},
+    {"sweep --l2 none,16MiB", "--l2: has no effect on rows with --engine model", "sim"},
+    {"sweep --l2 16MiB", "--l2: has no effect on rows with --engine model"},
+    {"trace --html - --l2-state warm", "--l2-state: has no effect on --html"},
     {"run --engine sim --portable", "--portable: has no effect with this --engine", "cpu"},
     {"run --engine cpu --repeats 9", "--repeats: has no effect with this --engine", "gpu"},
     {"run --seqlen 1k --seqlen-q 64 --seqlen-kv 2k", "--seqlen: has no effect beside --seqlen-kv and --seqlen-q",
@@ -247,6 +253,21 @@ TEST_CASE("batch gives up on a line that has no end, and keeps none of it") {
   REQUIRE(lines.size() == 1);
   CHECK(json::parse(lines[0])["line"] == 1);
   CHECK(has(json::parse(lines[0])["error"], "no end"));
+}
+
+TEST_CASE("--l2 and --l2-state are taken where something reads them") {
+  for (const char* line : {"run --engine sim --seqlen 64 --l2-state warm", "run --engine model --seqlen 64 --l2 1MiB",
+                           "sweep --engine sim --seqlen 64 --l2 none,1MiB --l2-state cold,warm",
+                           "sweep --full --seqlen 64 --l2 none,1MiB", "trace --seqlen 64 --l2-state warm"}) {
+    CAPTURE(line);
+    CHECK(run_program(words(line)).code == 0);
+  }
+  // Of the formulas alone a note tells whether S and P fit the L2.
+  const auto text = [](const std::string& l2) {
+    return run_program(words("run --engine model --seqlen 2k --l2 " + l2)).out;
+  };
+  CHECK(has(text("1GiB"), "L2-resident"));
+  CHECK_FALSE(has(text("1MiB"), "L2-resident"));
 }
 
 TEST_CASE("--seqlen is taken as long as one length is left to it") {

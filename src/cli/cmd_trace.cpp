@@ -40,10 +40,15 @@ void execute(const CLI::App& command, TraceOptions o, const std::vector<std::str
   const RunRequest request = to_request(o.run);
   RunRequest events = request;
   if (events.algorithms.empty()) events.algorithms = default_traced_algorithms(events.pass);
-  refuse_options_without_effect(command, o.html.empty() ? events : request);
-  if (o.jsonl.empty() && o.chrome.empty() && cluster_of(request.plan) > 1) {
-    throw Error(ErrorKind::usage, "--cluster: has no effect on --html, which draws one CTA at a time",
-                "leave it out, or write events with --jsonl or --chrome");
+  RunRequest read = o.html.empty() ? events : request;
+  read.engine = Engine::sim;  // events tell what went through the L2
+  refuse_options_without_effect(command, read);
+  if (o.jsonl.empty() && o.chrome.empty()) {
+    const auto refuse = [](const std::string& what) {
+      throw Error(ErrorKind::usage, what, "leave it out, or write events with --jsonl or --chrome");
+    };
+    if (cluster_of(request.plan) > 1) refuse("--cluster: has no effect on --html, which draws one CTA at a time");
+    if (request.l2_warm) refuse("--l2-state: has no effect on --html, which begins with an empty L2");
   }
   Trace last;
   // One target after the other: so that a signal, or a full disk, leaves nothing half-written of either.

@@ -94,6 +94,8 @@ void refuse_options_without_effect(const CLI::App& command, const RunRequest& re
   for (const char* option : kOfKernels) refuse(command, option, "gpu or auto");
   if (request.engine == Engine::cpu) return;
   for (const char* option : kOfNumbers) refuse(command, option, "cpu, gpu or auto");
+  if (request.engine == Engine::sim) return;
+  refuse(command, "--l2-state", "sim, cpu, gpu or auto");  // --l2 stays: a note says whether S and P fit it
 }
 
 }  // namespace hbmscope

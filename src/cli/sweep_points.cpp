@@ -199,6 +199,10 @@ void SweepPoints::check_values(const SweepOptions& options) const {
       throw Error(ErrorKind::usage, std::string(option.name) + ": has no effect on rows, which hold no step",
                   "add --full for rows with the whole result, or leave it out");
     }
+    if (std::string_view(option.name) == "--l2" && !full_ && engine_ == Engine::model) {
+      throw Error(ErrorKind::usage, "--l2: has no effect on rows with --engine model, which hold no HBM bytes",
+                  "take --engine sim, or leave it out");
+    }
     const auto axis = std::find(axes_.begin(), axes_.end(), &option);
     if (axis == axes_.end()) {
       check_alone(option, text_of_option(base_, option), gpu);

@@ -157,6 +157,8 @@ class Reader {
     if (const auto l2 = fields.optional_integer("l2_bytes", 0)) run.l2 = Bytes(*l2);
     run.l2_warm = choice(fields, "l2_state", kL2States, 0) == 1;
     run.engine = static_cast<ScenarioEngine>(choice(fields, "engine", kEngines, 1));
+    if (run.engine == ScenarioEngine::model && fields.find("l2_state") != nullptr)
+      fields.fail("l2_state", "has no effect with engine model", "leave it out, or take engine sim");
     read_step(fields, run);
     return run;
   }
