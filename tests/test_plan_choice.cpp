@@ -101,6 +101,27 @@ TEST_CASE("flash is flash_v3 on Hopper in 16 and in 8 bits, and flash_v2 elsewhe
   CHECK(fastest_flash(s, hopper) == "flash_v2");
 }
 
+TEST_CASE("a GPU lacks something for flash_v3 unless it is Hopper, and for clusters before Hopper") {
+  const auto lacks = [](std::string_view name, std::int64_t cluster, const GpuSpec& gpu) {
+    TilePlan plan;
+    plan.cluster = cluster;
+    return !lacking(algorithm(name), plan, gpu).empty();
+  };
+  for (const char* gpu : {"H100 SXM", "H100 PCIe", "H200"}) CHECK_FALSE(lacks("flash_v3", 2, embedded_gpu(gpu)));
+  for (const char* gpu : {"A100", "T4", "V100", "L40S", "MI300X"}) {
+    CAPTURE(gpu);
+    CHECK(lacks("flash_v3", 1, embedded_gpu(gpu)));
+    CHECK(lacks("flash_v2", 2, embedded_gpu(gpu)));
+    CHECK_FALSE(lacks("flash_v2", 1, embedded_gpu(gpu)));
+    CHECK_FALSE(lacks("naive", 1, embedded_gpu(gpu)));
+  }
+  CHECK(lacks("flash_v3", 1, embedded_gpu("B200")));
+  CHECK_FALSE(lacks("flash_v2", 2, embedded_gpu("B200")));
+  GpuSpec own = embedded_gpu("A100");
+  own.architecture = kUnknownArchitecture;
+  CHECK_FALSE(lacks("flash_v3", 2, own));
+}
+
 TEST_CASE(
     "the tile of flash_v3 depends on head_dim, at 64 on how much of it a causal mask hides, at 128 on how many keys "
     "there are, and from there on its cluster") {

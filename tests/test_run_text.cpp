@@ -155,3 +155,15 @@ TEST_CASE("fp8: a note says what flash is where no kernel takes the shape, and t
   CHECK(has(run_program(words("run --seqlen 64 --dtype fp8 --gpu h200 --algorithm flash_v3 --rungs")).out,
             "run in bf16 alone"));
 }
+
+TEST_CASE("a kernel that the GPU cannot run is predicted with a warning, in text and JSON") {
+  for (const char* arguments : {"--gpu a100 --algorithm flash_v3", "--gpu t4 --algorithm naive,flash_v3 --dtype fp16",
+                                "--gpu a100 --algorithm flash_v2 --cluster 2", "--gpu b200 --algorithm flash_v3"}) {
+    CAPTURE(arguments);
+    const std::string run = std::string("--seqlen 1k ") + arguments;
+    CHECK(has(report_of(run), "cannot run it, and its figures are a thought experiment"));
+    const Outcome document = run_program(words("run --engine model --json - " + run));
+    CHECK(has(nlohmann::json::parse(document.out)["warnings"].dump(), "cannot run it"));
+  }
+  CHECK_FALSE(has(report_of("--algorithm flash_v3 --seqlen 1k --gpu h200"), "cannot run it"));
+}

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "model/plan_choice.hpp"
+
 namespace hbmscope {
 namespace {
 
@@ -118,6 +120,11 @@ std::vector<std::string> warnings_of(const RunResult& result) {
     say("launches are more than half of the predicted time of " + in_a_row(by_launches) +
         ": there, fewer kernels save more than fewer bytes");
   for (const AlgorithmResult& a : result.algorithms) {
+    if (const std::string_view needs = lacking(*a.algorithm, a.plan, gpu); !needs.empty()) {
+      say(std::string(a.algorithm->name) + (a.algorithm->name == "flash_v3" ? "" : " with this plan") + " needs " +
+          std::string(needs) + "; " + gpu.name + " (" + gpu.architecture +
+          ") cannot run it, and its figures are a thought experiment");
+    }
     if (a.memory.peak_bytes > gpu.hbm_bytes) say(std::string(a.algorithm->name) + " does not fit this GPU's memory");
     if (a.exactness && a.exactness->nonfinite_scores + a.exactness->nonfinite_outputs > 0) {
       say(std::string(a.algorithm->name) + ": " + std::to_string(a.exactness->nonfinite_scores) + " scores overflow " +

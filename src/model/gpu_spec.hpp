@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -18,12 +19,15 @@ struct Source {
   std::string date;  ///< ISO date or month of the document
 };
 
+/// What GPU files that leave the architecture out stand for.
+inline constexpr std::string_view kUnknownArchitecture = "unknown";
+
 /// A GPU as data: datasheet values, dense rates only. Each value's source stands in `sources` under the value's JSON
 /// key.
 struct GpuSpec {
   std::string name;
   std::vector<std::string> aliases;
-  std::string architecture;
+  std::string architecture;  ///< "NVIDIA Hopper, compute capability 9.0"
   std::int64_t num_sms = 0;
   Bytes l2_bytes;
   Bytes l2_effective_bytes;  ///< what a stream shared by all SMs really finds: see l2_effective_reason

@@ -1,7 +1,10 @@
 #include "model/plan_choice.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -140,9 +143,37 @@ std::int64_t choose_kv_splits(const AttentionShape& s, const TilePlan& plan, std
   return best;
 }
 
+namespace {
+
+/// Major and minor number of "NVIDIA Hopper, compute capability 9.0"; zeros where an architecture has none.
+std::array<int, 2> compute_capability(const GpuSpec& gpu) {
+  constexpr std::string_view kBefore = "compute capability ";
+  const std::string& text = gpu.architecture;
+  const std::size_t at = text.find(kBefore);
+  std::array<int, 2> numbers{};
+  if (at == std::string::npos) return numbers;
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data() + at + kBefore.size(), end, numbers[0]);
+  if (error == std::errc{} && dot != end && *dot == '.') std::from_chars(dot + 1, end, numbers[1]);
+  return numbers;
+}
+
+constexpr std::array<int, 2> kHopper{9, 0};
+
+}  // namespace
+
 std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
-  const bool hopper = gpu.architecture.find("compute capability 9.0") != std::string::npos;
-  return hopper && s.dtype != Dtype::fp32 ? "flash_v3" : "flash_v2";
+  return compute_capability(gpu) == kHopper && s.dtype != Dtype::fp32 ? "flash_v3" : "flash_v2";
+}
+
+std::string_view lacking(const Algorithm& a, const TilePlan& plan, const GpuSpec& gpu) {
+  if (gpu.architecture == kUnknownArchitecture) return {};
+  const std::array<int, 2> has = compute_capability(gpu);
+  // Blackwell kept copy engine and clusters, but not wgmma.
+  if (a.name == "flash_v3" && has != kHopper)
+    return "Hopper, compute capability 9.0: its copy engine and wgmma instructions";
+  if (cluster_of(plan) > 1 && has < kHopper) return "clusters, compute capability 9.0 or more";
+  return {};
 }
 
 std::int64_t flash_v3_width(const AttentionShape& s) {

@@ -50,6 +50,10 @@ std::int64_t flash_v3_cluster(const AttentionShape& shape, const TilePlan& plan)
 /// kernels found it on an H200 (reports/h200/ladder.md, forward.md): flash_v3 on Hopper but in fp32, else flash_v2.
 std::string_view fastest_flash(const AttentionShape& shape, const GpuSpec& gpu);
 
+/// What a plan of an algorithm needs of a GPU and this one lacks, as its file states the architecture: "compute
+/// capability 9.0 (wgmma, ...)". Empty where it lacks nothing, or where nobody says what it is.
+std::string_view lacking(const Algorithm& algorithm, const TilePlan& plan, const GpuSpec& gpu);
+
 /// Tiles of the GEMMs of naive where the plan counts them, unless asked otherwise.
 inline constexpr std::array<std::int64_t, 2> kDefaultGemmTile{128, 128};
 
