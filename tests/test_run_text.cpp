@@ -156,6 +156,18 @@ TEST_CASE("fp8: a note says what flash is where no kernel takes the shape, and t
             "run in bf16 alone"));
 }
 
+TEST_CASE("the step's factors have two decimals as long as these say something, and an exponent beyond") {
+  const auto step = [](const std::string& arguments) {
+    return report_of("--seqlen 64 --attention-share " + arguments);
+  };
+  CHECK(has(step("0.3 --attention-speedup 2"),
+            "attention 2.00x faster (given): the step gets 1.18x faster, at most 1.43x"));
+  CHECK(has(step("1 --attention-speedup 1e6"),
+            "attention 1.0e+06x faster (given): the step gets 1.0e+06x faster, no limit"));
+  CHECK(has(step("1 --attention-speedup 1e-6"), "attention 1.0e-06x faster (given): the step gets 1.0e-06x faster"));
+  CHECK(has(step("0.9999999999999999 --attention-time-saved 0.9999999999999999"), "at most 9.0e+15x"));
+}
+
 TEST_CASE("a kernel that the GPU cannot run is predicted with a warning, in text and JSON") {
   for (const char* arguments : {"--gpu a100 --algorithm flash_v3", "--gpu t4 --algorithm naive,flash_v3 --dtype fp16",
                                 "--gpu a100 --algorithm flash_v2 --cluster 2", "--gpu b200 --algorithm flash_v3"}) {

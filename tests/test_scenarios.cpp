@@ -151,6 +151,8 @@ TEST_CASE("an impossible run is refused with the file and the key") {
   check_complaint("\"engine\"", "\"l2_state\": \"warm\", \"engine\"",
                   "/runs/0/l2_state: has no effect with engine model", "sim");
   check_complaint("\"engine\"", "\"sram_bytes\": 1, \"engine\"", "/runs/0: --sram: 1 B do not hold one element");
+  check_complaint("\"engine\"", "\"attention_share\": 0.5, \"attention_speedup\": 1e300, \"engine\"",
+                  "/runs/0/attention_speedup: must be between 1e-6 and 1e6");
   check_complaint("\"engine\"", "\"attention_speedup\": 2, \"engine\"", "/runs/0/attention_share: is missing");
   check_complaint("\"engine\"", "\"attention_share\": 1.5, \"engine\"",
                   "/runs/0/attention_share: must be between 0 and 1");

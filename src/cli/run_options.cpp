@@ -8,6 +8,7 @@
 
 #include "cli/typed_options.hpp"
 #include "core/suggest.hpp"
+#include "model/amdahl.hpp"
 #include "model/plan_choice.hpp"
 #include "scenario/gpu_file.hpp"
 
@@ -175,8 +176,11 @@ AmdahlInput checked(const AmdahlInput& a) {
   if (a.share && (*a.share < 0 || *a.share > 1)) {
     throw Error(ErrorKind::usage, "--attention-share: must be between 0 and 1", "0.30 is 30 % of the step's time");
   }
-  if (a.speedup && *a.speedup <= 0)
-    throw Error(ErrorKind::usage, "--attention-speedup: must be above 0", "2 means twice as fast");
+  if (a.speedup && (*a.speedup < kLeastSpeedup || *a.speedup > kMostSpeedup)) {
+    throw Error(ErrorKind::usage,
+                "--attention-speedup: must be between 1e-6 and 1e6, got " + fmt::format("{}", *a.speedup),
+                "2 means twice as fast");
+  }
   if (a.time_saved && (*a.time_saved < 0 || *a.time_saved >= 1)) {
     throw Error(ErrorKind::usage, "--attention-time-saved: must be at least 0 and below 1",
                 "0.30 means that attention takes 30 % less time");

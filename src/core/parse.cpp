@@ -156,7 +156,7 @@ double parse_real(std::string_view text, std::string_view option) {
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
   if (error == std::errc::result_out_of_range && end == last) {
-    quantity.fail(in_quotes(text) + " is beyond the range of a double", "take a number between 1e-300 and 1e300");
+    quantity.fail(in_quotes(text) + " is beyond the range of a double", "numbers go from about 1e-307 to 1e308");
   }
   if (error != std::errc{} || end != last) quantity.fail_not_a_number();
   if (!std::isfinite(value)) quantity.fail("needs a finite number, got " + in_quotes(text));

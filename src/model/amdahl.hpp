@@ -10,6 +10,9 @@ struct Amdahl {
   double limit;               ///< 1 / (1 - p), what an attention of no time would give; infinite for p = 1
 };
 
+/// Speed-ups that are taken for one of attention: beyond them nobody measures, and curves are flat.
+inline constexpr double kLeastSpeedup = 1e-6, kMostSpeedup = 1e6;
+
 /// `share` in [0, 1], `speedup` > 0.
 constexpr Amdahl amdahl(double share, double speedup) {
   return {share, speedup, 1 / (1 - share + share / speedup), 1 / (1 - share)};

@@ -13,12 +13,11 @@ namespace {
 
 constexpr double kShares[] = {0.1, 0.3, 0.5, 0.7, 0.9};
 constexpr std::size_t kMostMarked = 8;
-constexpr double kMostSpeedup = 1e6;  ///< beyond it nobody measures, and curves are flat
 
 Series curve(double share, double most, int index, Line line) {
   const double limit = amdahl(share, 1).limit;
   Series series{"attention is " + text::percent(share) + " of the step",
-                std::isfinite(limit) ? fmt::format("at most {:.2f}x", limit) : "no limit",
+                std::isfinite(limit) ? fmt::format("at most {}", text::factor(limit)) : "no limit",
                 {index, line, Shape::none, true},
                 {},
                 {},
@@ -50,7 +49,7 @@ Chart amdahl_chart(const PlotData& data, std::size_t result) {
     for (const auto& [speedup, witness] :
          {std::pair(c.speedup_predicted, "predicted"), std::pair(c.speedup_measured, "measured")}) {
       if (!speedup || *speedup < 1 || *speedup > kMostSpeedup || chart.references.size() >= kMostMarked) continue;
-      const std::string label = fmt::format("{} over {}, {} {:.2f}x", c.of, c.to, witness, *speedup);
+      const std::string label = fmt::format("{} over {}, {} {}", c.of, c.to, witness, text::factor(*speedup));
       const auto same = [&](const Reference& other) { return other.label == label; };
       if (std::any_of(chart.references.begin(), chart.references.end(), same)) continue;  // one a boundary
       chart.references.push_back({*speedup, label});

@@ -104,6 +104,13 @@ std::string seconds(Seconds value) {
   return {};
 }
 
+std::string factor(double value) {
+  // Plain digits as long as two decimals say something of it.
+  const double magnitude = std::abs(value);
+  const bool plain = magnitude == 0 || (magnitude >= 0.005 && magnitude < 1e6);
+  return (plain ? fmt::format("{:.2f}", value) : scientific(value)) + "x";
+}
+
 std::string ratio(double value) {
   if (value >= 1000) return grouped(fmt::format("{:.0f}", value));
   return fmt::format("{:.{}f}", value, decimals_for(value));

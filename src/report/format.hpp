@@ -18,6 +18,7 @@ std::string byte_rate(BytesPerSecond value);        ///< 3.35 TB/s
 std::string roof_rate(const GpuRoof& roof);         ///< 9.15 TB/s, 864.6 TFLOP/s, 4.18 T/s
 std::string intensity(FlopPerByte value);           ///< 63, 4,080; decimals below 10
 std::string seconds(Seconds value);                 ///< 162.8 us
+std::string factor(double value);                   ///< 65.00x, 9.0e+15x: of a speed-up
 std::string ratio(double value);                    ///< 65.0, 1.18, 4,096
 std::string significant(double value, int digits);  ///< plain decimal, no exponent below 10^15
 std::string count(double value);                    ///< 68.2 M

@@ -150,11 +150,11 @@ class Labels {
           "End to end",
           fmt::format("unknown share of attention: try --attention-share 0.30   (then 1/(0.70 + 0.30/speed-up))"));
     const Amdahl& a = *r_.amdahl;
-    const std::string limit = std::isfinite(a.limit) ? fmt::format("at most {:.2f}x", a.limit)
+    const std::string limit = std::isfinite(a.limit) ? fmt::format("at most {}", text::factor(a.limit))
                                                      : std::string("no limit, attention is all of it");
-    label("End to end", fmt::format("{} of the step, attention {:.2f}x faster ({}): the step gets {:.2f}x faster, {}",
-                                    text::percent(a.attention_share), a.attention_speedup, r_.amdahl_speedup_from,
-                                    a.end_to_end_speedup, limit));
+    label("End to end", fmt::format("{} of the step, attention {} faster ({}): the step gets {} faster, {}",
+                                    text::percent(a.attention_share), text::factor(a.attention_speedup),
+                                    r_.amdahl_speedup_from, text::factor(a.end_to_end_speedup), limit));
   }
 
   Document& out_;

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "model/amdahl.hpp"
 #include "scenario/batch_line.hpp"
 #include "scenario/embedded.hpp"
 #include "scenario/fields.hpp"
@@ -118,7 +119,8 @@ class Reader {
     const auto& saved = run.attention_time_saved;
     if (share && (*share < 0 || *share > 1))
       fields.fail("attention_share", "must be between 0 and 1", "0.3 is 30 % of the step's time");
-    if (speedup && *speedup <= 0) fields.fail("attention_speedup", "must be above 0", "2 means twice as fast");
+    if (speedup && (*speedup < kLeastSpeedup || *speedup > kMostSpeedup))
+      fields.fail("attention_speedup", "must be between 1e-6 and 1e6", "2 means twice as fast");
     if (saved && (*saved < 0 || *saved >= 1)) {
       fields.fail("attention_time_saved", "must be at least 0 and below 1",
                   "0.3 means that attention takes 30 % less time");
