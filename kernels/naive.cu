@@ -7,10 +7,10 @@
 //
 // FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the pipeline and its two products on tensor cores,
 // each CTA making one tile of Br x Bc elements of S or O from operands that it fetches itself. Hopper has faster ones
-// in naive_hopper.cu, but for an O of two tiles a row; the softmax between them is naive_softmax.cu, and fp32 products
-// are naive_fp32.cu. Every tile of S is written, masked or not: S is the plain product, rounded to its dtype, and the
-// softmax scales and masks it. A row of S or P is padded to a multiple of 16 elements; the padding is neither written
-// nor read.
+// in naive_hopper.cu, but for P V where O is two tiles wide and V long; the softmax between them is naive_softmax.cu,
+// and fp32 products are naive_fp32.cu. Every tile of S is written, masked or not: S is the plain product, rounded to
+// its dtype, and the softmax scales and masks it. A row of S or P is padded to a multiple of 16 elements; the padding
+// is neither written nor read.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -28,6 +28,7 @@ using QkTile = GemmTile<kBr, kBc, 4, 2, 3>;      // up to d = 128: both operands
 using WideQkTile = GemmTile<kBr, kBc, 4, 3, 2>;  // beyond
 using PvTile = GemmTile<kBr, kBc, 4, 3, 2>;
 using NarrowPvTile = GemmTile<kBr, 64, 4, 3, 3>;  // where O is no wider than that
+constexpr std::int64_t kValuesInL2 = 16 << 20;    // bytes that stay there beside P, in each half of an H200's L2
 
 /// The counters take registers that the timed kernel of three CTAs an SM has not got.
 template <class Tile, bool kCounted>
@@ -162,7 +163,8 @@ void launch_qk(const Call& call) {
 }
 void launch_pv(const Call& call) {
   if (call.dtype == Dtype::fp32) return launch_naive_pv_fp32(call);
-  if (on_hopper() && call.args.head_dim_v <= kBc) return launch_naive_pv_hopper(call);
+  const std::int64_t values = std::int64_t{call.args.seqlen_kv} * call.args.head_dim_v * 2;  // bytes, of a head
+  if (on_hopper() && (call.args.head_dim_v <= kBc || values <= kValuesInL2)) return launch_naive_pv_hopper(call);
   if (call.args.head_dim_v <= NarrowPvTile::kColumns) {
     call.dtype == Dtype::bf16 ? launch_pv_of<BFloat16, NarrowPvTile>(call) : launch_pv_of<Half, NarrowPvTile>(call);
   } else {

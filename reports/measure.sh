@@ -105,6 +105,8 @@ naive,flash_v2+flash_v3 --seqlen 200 --heads 140 --head-dim 64 --causal
 naive,flash_v2+flash_v3 --seqlen 300 --heads 70 --head-dim 64
 naive,flash_v2+flash_v3 --seqlen-q 300 --seqlen-kv 4200 --heads 3 --head-dim 128
 naive --seqlen-q 150 --seqlen-kv 120000 --head-dim 64
+naive --seqlen-q 150 --seqlen-kv 40000 --head-dim 256
+naive --seqlen 300 --heads 40 --head-dim 200
 flash_v3 --seqlen 200 --heads 140 --head-dim 128
 flash_v3 --dtype fp8 --seqlen 300 --heads 70 --head-dim 128 --causal
 flash_v3 --dtype fp8 --seqlen-q 200 --seqlen-kv 333 --heads 70 --head-dim 256

@@ -121,6 +121,17 @@ TEST_CASE("long sequences, many heads and fully masked rows") {
   s.mask = {0, 0, Alignment::bottom_right};  // one key a row
   check_shape(*device, s, {}, seen);
   s = {};
+  s.num_heads = s.num_kv_heads = 40;  // naive's O in more pairs of tiles than an H200 has pairs of SMs
+  s.seqlen_q = s.seqlen_kv = 300;
+  for (const std::int64_t d : {136, 256}) {
+    s.head_dim = s.head_dim_v = d;
+    check_shape(*device, s, {}, seen);
+  }
+  s.num_heads = s.num_kv_heads = 1;
+  s.seqlen_q = 150;
+  s.seqlen_kv = 40'000;  // and more of V than stays in L2
+  check_shape(*device, s, {}, seen);
+  s = {};
   s.batch = 8300;  // a grid beyond 65535 CTAs, one query
   s.num_heads = s.num_kv_heads = 16;
   s.seqlen_q = s.seqlen_kv = 1;
