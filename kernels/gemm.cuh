@@ -1,6 +1,5 @@
 #pragma once
 #include "kernels/gemm_mma.cuh"
-#include "kernels/gemm_wgmma.cuh"
 
 /// One tile of a matrix product on tensor cores: C[kRows, kColumns] = A[kRows, depth] B[depth, kColumns], 16-bit
 /// operands, fp32 accumulators. The depth is cut into slices of 64; kStages slices of both operands lie in SMEM at
@@ -29,7 +28,6 @@ __device__ inline void multiply_slices(Product& product, std::uint32_t smem, int
     } else {
       wait_copies<kStages - 2>();
     }
-    product.finish_slice();
     __syncthreads();  // slice k has come, and all warps are done with slice k - 1
     if (k > 0) {
       const int freed = stage == 0 ? kStages - 1 : stage - 1, next = k - 1 + kStages;
@@ -39,7 +37,6 @@ __device__ inline void multiply_slices(Product& product, std::uint32_t smem, int
     product.multiply_slice(a_slice(stage), b_slice(stage));
     stage = stage + 1 == kStages ? 0 : stage + 1;
   }
-  product.finish_slice();
 }
 
 }  // namespace hbmscope::kernels

@@ -71,7 +71,6 @@ struct MmaProduct {
       }
     }
   }
-  __device__ void finish_slice() {}  // multiply_slice has waited for what it read
 
   /// Rounds the warp's share of C to T and lays it into a [kRows, kColumns] tile in SMEM.
   __device__ void stage(std::uint32_t tile) const {
@@ -90,10 +89,10 @@ struct MmaProduct {
       }
     }
   }
-  /// HBM write: the valid `rows` by `columns` elements of the staged tile, 16 bytes a thread and two bytes where a row
-  /// ends within them.
+  /// HBM write: the valid `rows` by `columns` elements of the staged tile, to rows `stride` elements apart: 16 bytes a
+  /// thread, and two bytes where a row ends within them.
   template <class Counter>
-  __device__ static void store(const TileOutput<T>& to, int rows, int columns, std::uint32_t tile, Tensor tensor,
+  __device__ static void store(T* to, std::int64_t stride, int rows, int columns, std::uint32_t tile, Tensor tensor,
                                Counter& counter) {
     constexpr int kChunks = Tile::kColumns / 8;
 #pragma unroll 4
@@ -106,7 +105,7 @@ struct MmaProduct {
                    : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                    : "r"(from)
                    : "memory");
-      store_chunk(to.first + at_row * to.stride + chunk * 8, x, valid);
+      store_chunk(to + at_row * stride + chunk * 8, x, valid);
       counter.wrote(tensor, 2 * min(valid, 8));
     }
   }

@@ -5,7 +5,7 @@
 #include "kernels/hopper.cuh"
 #include "kernels/tile.cuh"
 
-/// What the two ways to multiply on tensor cores, gemm_mma.cuh and gemm_wgmma.cuh, share.
+/// Tiles of naive's products: which is where, and how much one holds on chip.
 namespace hbmscope::kernels {
 
 template <int kR, int kC, int kW, int kS, int kCtas>
@@ -60,24 +60,5 @@ __device__ inline void load_operand_a(std::uint32_t slice, const T* from, std::i
                                       Tensor tensor, Counter& counter) {
   load_slice<Tile::kRows, Tile::kDepth, Tile::kThreads, kReuse>(slice, from, stride, rows, depth, tensor, counter);
 }
-
-/// Where a tile of C goes, as either path wants to know it.
-template <class T>
-struct TileOutput {
-  const CUtensorMap& map;  ///< of the tensor; nothing but on Hopper
-  int column, row, head, batch;
-  std::int64_t stride;  ///< elements from row to row, a multiple of 8
-  T* first;             ///< the tile's first element
-  __device__ TileOutput(const CUtensorMap& tensor_map, T* tensor, const TilePlace& at, int heads, int rows,
-                        std::int64_t row_stride, int first_row, int first_column)
-      : map(tensor_map),
-        column(first_column),
-        row(first_row),
-        head(at.head),
-        batch(at.batch),
-        stride(row_stride),
-        first(tensor + head_offset(at.batch, at.head, heads, rows, row_stride) + first_row * row_stride +
-              first_column) {}
-};
 
 }  // namespace hbmscope::kernels

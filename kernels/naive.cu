@@ -7,12 +7,10 @@
 //
 // FlashAttention (arXiv 2205.14135), Algorithm 0. This file holds the pipeline and its two products on tensor cores,
 // each CTA making one tile of Br x Bc elements of S or O from operands that it fetches itself. Hopper has faster ones
-// in naive_hopper.cu, but for an O of two tiles a row; the softmax between them is naive_softmax.cu, and fp32 products
-// are naive_fp32.cu. Every tile of S is written, masked or not: S is the plain product, rounded to its dtype, and the
-// softmax scales and masks it. A row of S or P is padded to a multiple of 16 elements; the padding is neither written
-// nor read.
+// in naive_hopper.cu; the softmax between them is naive_softmax.cu, and fp32 products are naive_fp32.cu. Every tile of
+// S is written, masked or not: S is the plain product, rounded to its dtype, and the softmax scales and masks it. A row
+// of S or P is padded to a multiple of 16 elements; the padding is neither written nor read.
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "core/error.hpp"
@@ -35,8 +33,8 @@ constexpr int kCtasPerSm = kCounted ? std::min(Tile::kCtasPerSm, 2) : Tile::kCta
 
 template <class T, class Tile, bool kCounted>
 __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
-    qk_kernel(const __grid_constant__ AttentionArgs a, const __grid_constant__ CUtensorMap s_map) {
-  if constexpr (kHopper) return;  // naive_hopper.cu has this product there
+    qk_kernel(const __grid_constant__ AttentionArgs a) {
+  if constexpr (kHopper) return;  // naive_hopper.cu has the products there
   constexpr int kDepth = Tile::kDepth;
   extern __shared__ __align__(128) unsigned char smem_bytes[];
   const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
@@ -65,15 +63,16 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
   scores.stage(smem);
   __syncthreads();
   // HBM write: S tile [Br, Bc]
-  const TileOutput<T> to(s_map, a.get<T>(Tensor::S), at, a.num_heads, a.seqlen_q, a.score_stride, q_first, k_first);
-  Scores::store(to, q_rows, k_rows, smem, Tensor::S, counter);
+  T* s = a.get<T>(Tensor::S) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, a.score_stride) +
+         std::int64_t{q_first} * a.score_stride + k_first;
+  Scores::store(s, a.score_stride, q_rows, k_rows, smem, Tensor::S, counter);
   counter.flush(a.byte_counters);
 }
 
 template <class T, class Tile, bool kCounted>
 __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
-    pv_kernel(const __grid_constant__ AttentionArgs a, const __grid_constant__ CUtensorMap o_map) {
-  if constexpr (kHopper && Tile::kColumns < kBc) return;  // nor is this launched there for one tile a row
+    pv_kernel(const __grid_constant__ AttentionArgs a) {
+  if constexpr (kHopper) return;
   constexpr int kDepth = Tile::kDepth;
   extern __shared__ __align__(128) unsigned char smem_bytes[];
   const std::uint32_t smem = (smem_address(smem_bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
@@ -87,7 +86,7 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
   const T* v = a.get<const T>(Tensor::V) +
                head_offset(at.batch, kv_head_of(a, at.head), a.num_kv_heads, a.seqlen_kv, dv) + x_first;
 
-  using Output = std::conditional_t<kHopper, WgmmaProduct<T, Tile>, MmaProduct<T, Tile, OperandB::by_depth>>;
+  using Output = MmaProduct<T, Tile, OperandB::by_depth>;
   Output output(columns);
   multiply_slices(output, smem, static_cast<int>(ceil_div(a.seqlen_kv, kDepth)),
                   [&](int slice, std::uint32_t p_slice, std::uint32_t v_slice) {
@@ -101,54 +100,34 @@ __global__ void __launch_bounds__(Tile::kThreads, kCtasPerSm<Tile, kCounted>)
   output.stage(smem);
   __syncthreads();
   // HBM write: O tile [Br, Bc]
-  const TileOutput<T> to(o_map, a.get<T>(Tensor::O), at, a.num_heads, a.seqlen_q, dv, q_first, x_first);
-  Output::store(to, q_rows, columns, smem, Tensor::O, counter);
+  T* o = a.get<T>(Tensor::O) + head_offset(at.batch, at.head, a.num_heads, a.seqlen_q, dv) +
+         std::int64_t{q_first} * dv + x_first;
+  Output::store(o, dv, q_rows, columns, smem, Tensor::O, counter);
   counter.flush(a.byte_counters);
 }
 
-/// What a product writes: [batch, num_heads, seqlen_q, columns].
-struct Result {
-  Tensor tensor;
-  std::int64_t columns, stride;
-  /// The CTAs of one row of tiles start together, on SMs that keep pace (a cluster, where there are any): what the
-  /// first fetches, the others find in L2.
-  bool rows_together = false;
-};
-
-/// A CTA for each tile of the result.
+/// A CTA for each tile of the result, which has `columns` columns.
 template <class Tile, class Kernel>
-void launch_tiles(Kernel* kernel, const Call& call, Result to, const char* what) {
+void launch_tiles(Kernel* kernel, const Call& call, std::int64_t columns, const char* what) {
   const AttentionArgs& a = call.args;
   const auto* address = reinterpret_cast<const void*>(kernel);
   allow_smem(call, address, Tile::kSmem, what);
   cudaFuncSetAttribute(address, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
   const std::int64_t ctas =
-      ceil_div(a.seqlen_q, Tile::kRows) * ceil_div(to.columns, Tile::kColumns) * a.num_heads * a.batch;
-  const Rows rows{a.get<void>(to.tensor), call.dtype, a.batch, a.num_heads, a.seqlen_q, to.columns, to.stride};
-  const CUtensorMap map = on_hopper() ? panel_map(rows, Tile::kRows) : CUtensorMap{};
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {static_cast<unsigned>(ceil_div(to.columns, Tile::kColumns)), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid_of(ctas);
-  config.blockDim = Tile::kThreads;
-  config.dynamicSmemBytes = Tile::kSmem;
-  config.stream = call.stream;
-  config.attrs = &cluster;
-  config.numAttrs = to.rows_together && on_hopper() ? 1 : 0;
-  cudaLaunchKernelEx(&config, kernel, a, map);
+      ceil_div(a.seqlen_q, Tile::kRows) * ceil_div(columns, Tile::kColumns) * a.num_heads * a.batch;
+  kernel<<<grid_of(ctas), Tile::kThreads, Tile::kSmem, call.stream>>>(a);
   check_launch(what);
 }
 
 template <class T, class Tile>
 void launch_qk_of(const Call& call) {
-  launch_tiles<Tile>(call.counted ? qk_kernel<T, Tile, true> : qk_kernel<T, Tile, false>, call,
-                     {Tensor::S, call.args.seqlen_kv, call.args.score_stride}, "naive qk");
+  launch_tiles<Tile>(call.counted ? qk_kernel<T, Tile, true> : qk_kernel<T, Tile, false>, call, call.args.seqlen_kv,
+                     "naive qk");
 }
 template <class T, class Tile>
 void launch_pv_of(const Call& call) {
-  launch_tiles<Tile>(call.counted ? pv_kernel<T, Tile, true> : pv_kernel<T, Tile, false>, call,
-                     {Tensor::O, call.args.head_dim_v, call.args.head_dim_v, true}, "naive pv");
+  launch_tiles<Tile>(call.counted ? pv_kernel<T, Tile, true> : pv_kernel<T, Tile, false>, call, call.args.head_dim_v,
+                     "naive pv");
 }
 
 void launch_qk(const Call& call) {
@@ -162,7 +141,7 @@ void launch_qk(const Call& call) {
 }
 void launch_pv(const Call& call) {
   if (call.dtype == Dtype::fp32) return launch_naive_pv_fp32(call);
-  if (on_hopper() && call.args.head_dim_v <= kBc) return launch_naive_pv_hopper(call);
+  if (on_hopper()) return launch_naive_pv_hopper(call);
   if (call.args.head_dim_v <= NarrowPvTile::kColumns) {
     call.dtype == Dtype::bf16 ? launch_pv_of<BFloat16, NarrowPvTile>(call) : launch_pv_of<Half, NarrowPvTile>(call);
   } else {

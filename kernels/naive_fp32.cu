@@ -7,7 +7,7 @@
 //
 // Slices of 16 pass through registers into SMEM, depth outermost, so that a thread finds its rows and its columns side
 // by side; while one slice is multiplied, the next is on its way.
-#include "kernels/gemm.cuh"
+#include "kernels/gemm_tile.cuh"
 #include "kernels/naive.hpp"
 
 namespace hbmscope::kernels {

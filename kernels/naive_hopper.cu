@@ -8,12 +8,12 @@
 // The tiles, their order and their bytes are those of naive.cu, which says what S and its padding are. A tile of S
 // takes little to multiply and much to store: while one warpgroup rounds its tile and stores it, the other multiplies
 // the next, whose operands the copying warp has fetched meanwhile. Tiles are drawn, not dealt: SMs do not keep pace,
-// and CTAs that drift apart no longer find in L2 what they share. That is also why an O of two tiles a row is not made
-// here, but by naive.cu, in clusters: CTAs that draw its tiles do not ask for a row of P together (docs/kernels.md).
+// and CTAs that drift apart no longer find in L2 what they share. Where O is two tiles wide, two CTAs make them
+// abreast, as a cluster that draws both: what of P one of them fetches, the other finds in L2 (docs/kernels.md).
 #include <algorithm>
 
 #include "kernels/gemm_tile.cuh"
-#include "kernels/hopper.cuh"
+#include "kernels/gemm_wgmma.cuh"
 #include "kernels/naive.hpp"
 #include "kernels/tensor_map.hpp"
 #include "kernels/tile.cuh"
@@ -24,8 +24,10 @@ namespace {
 constexpr int kBr = 128, kDepth = 64;   // rows of a tile; columns of A and rows of B in a slice
 constexpr int kThreads = 3 * 128;       // a warpgroup that copies and two that multiply
 constexpr int kTurn = 1, kStaging = 3;  // named barriers, one of each for each of the two
+constexpr int kDrawAhead = 16;          // slices before the end of a tile the next is drawn, which takes a while
 
-/// C = A B for both; `kColumns` of C make a tile. extent() is what of them there is.
+/// C = A B for both; `kColumns` of C make a tile, and `kAbreast` CTAs a row of tiles. extent() is what of them there
+/// is.
 struct Extent {
   int rows, columns, depth;
 };
@@ -33,18 +35,18 @@ struct ScoreProduct {  // S = Q K^T
   static constexpr Tensor kA = Tensor::Q, kB = Tensor::K, kC = Tensor::S;
   static constexpr OperandB kLayout = OperandB::by_column;
   static constexpr Reuse kReuseOfA = Reuse::soon;
-  static constexpr int kColumns = 128;
+  static constexpr int kColumns = 128, kAbreast = 1;
   __host__ __device__ static Extent extent(const AttentionArgs& a) { return {a.seqlen_q, a.seqlen_kv, a.head_dim}; }
   __device__ static TilePlace tile(const AttentionArgs& a, unsigned number) {
     return score_tile<2>(a, number, kBr, kColumns);
   }
 };
-template <int kColumnsOfTile>
+template <int kColumnsOfTile, int kTiles>
 struct OutputProduct {  // O = P V
   static constexpr Tensor kA = Tensor::P, kB = Tensor::V, kC = Tensor::O;
   static constexpr OperandB kLayout = OperandB::by_depth;
   static constexpr Reuse kReuseOfA = Reuse::none;
-  static constexpr int kColumns = kColumnsOfTile;
+  static constexpr int kColumns = kColumnsOfTile, kAbreast = kTiles;
   __host__ __device__ static Extent extent(const AttentionArgs& a) { return {a.seqlen_q, a.head_dim_v, a.seqlen_kv}; }
   __device__ static TilePlace tile(const AttentionArgs& a, unsigned number) {
     return output_tile(a, number, kBr, kColumns);
@@ -58,7 +60,7 @@ struct ProductSmem {
   static constexpr unsigned kStages = 5;
   static constexpr std::uint32_t kSliceA = kBr * kDepth * 2, kSliceB = Product::kColumns * kDepth * 2;  // bytes
   static constexpr std::uint32_t kSlice = kSliceA + kSliceB, kTileC = kBr * Product::kColumns * 2;
-  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kTileC + 20 * kStages + 8 + kPanelAlignment;
+  static constexpr std::uint32_t kBytes = kStages * kSlice + 2 * kTileC + 20 * kStages + 28 + kPanelAlignment;
   std::uint32_t first;
   __device__ explicit ProductSmem(const void* bytes)
       : first((smem_address(bytes) + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment) {}
@@ -77,28 +79,36 @@ struct ProductSmem {
   }
   /// Holds the tile that slice n is of, or kNoTile in place of a slice after the last.
   static constexpr unsigned kNoTile = ~0u;
-  __device__ std::uint32_t tile_word(unsigned n) const { return c(2) + 16 * kStages + 4 * (n % kStages); }
+  __device__ std::uint32_t tile_word(unsigned n) const { return drawn() + 4 + 4 * (n % kStages); }
   /// What it holds, for a warp: the lane that will release the slice reads it.
   __device__ unsigned tile_of(unsigned n) const {
     return __shfl_sync(~0u, lane_now() == 0 ? load_smem(tile_word(n)) : kNoTile, 0);
   }
   /// Not 0 once the other warpgroup has seen kNoTile: this one, which comes after it, will have no tile either.
-  __device__ std::uint32_t ended(int warpgroup) const { return c(2) + 20 * kStages + 4 * warpgroup; }
+  __device__ std::uint32_t ended(int warpgroup) const { return drawn() + 4 + 4 * kStages + 4 * warpgroup; }
+  /// Of CTAs abreast: ends when all are ready for the nth draw, in the first of them; and when its number has come
+  /// here.
+  __device__ std::uint32_t ready() const { return c(2) + 16 * kStages; }
+  __device__ std::uint32_t drawn_full() const { return ready() + 8; }
+  __device__ std::uint32_t drawn() const { return ready() + 16; }
   __device__ void init_barriers() const {
     for (unsigned n = 0; n < kStages; ++n) {
       init_barrier(full(n), 1);
       init_barrier(free(n), 4);
     }
+    init_barrier(ready(), Product::kAbreast);
+    init_barrier(drawn_full(), 1);
     store_smem(ended(0), 0);
     store_smem(ended(1), 0);
     fence_barriers();
   }
 };
 
-/// The tiles of a launch: a CTA begins with that of its own number and then draws the next that nobody has.
+/// The tiles of a launch: a CTA begins with that of its own number and then draws the next that nobody has. Of CTAs
+/// abreast the first draws for all.
 struct Tiles {
   unsigned count;
-  unsigned* drawn;  ///< beyond the first of each CTA; 0 at the start of a launch, and again at its end
+  unsigned* drawn;  ///< beyond the first of each CTA, or cluster; 0 at the start of a launch, and again at its end
 };
 
 struct ProductMaps {
@@ -107,16 +117,43 @@ struct ProductMaps {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
+/// In the CTA's nth tile. CTAs abreast wait for each other here: so they read the same rows of A at about one time.
+template <class Product>
+__device__ unsigned draw_tile(const Tiles& tiles, const ProductSmem<Product>& smem, unsigned n) {
+  if constexpr (Product::kAbreast > 1) {
+    arrive_at(smem.ready(), 0);
+    if (cluster_rank() > 0) return 0;
+    wait_barrier(smem.ready(), n % 2);
+  }
+  const unsigned draw = atomicAdd(tiles.drawn, 1);
+  if constexpr (Product::kAbreast > 1) {
+    for (unsigned to = 0; to < Product::kAbreast; ++to) send(smem.drawn(), to, draw, smem.drawn_full());
+  }
+  return draw;
+}
+template <class Product>
+__device__ unsigned next_tile(const Tiles& tiles, const ProductSmem<Product>& smem, unsigned n, unsigned draw) {
+  constexpr unsigned kAbreast = Product::kAbreast;
+  if constexpr (kAbreast > 1) {
+    arrive_expecting(smem.drawn_full(), 4);
+    wait_barrier(smem.drawn_full(), n % 2);
+    draw = load_smem(smem.drawn());
+  }
+  if (draw == tiles.count / kAbreast - 1) *tiles.drawn = 0;  // there are as many draws as tiles, or pairs of them
+  return draw * kAbreast + gridDim.x + blockIdx.x % kAbreast;
+}
+
 /// Starts the copies of all slices of all tiles of this CTA, each when there is room: the work of one thread.
 template <class Product, class Counter>
 __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, const ProductSmem<Product>& smem,
                             const Tiles& tiles, Counter& counter) {
   const Extent all = Product::extent(args);
   const std::uint64_t evict_first = evict_first_policy();
+  const int draw_at = max(0, (static_cast<int>(ceil_div(all.depth, kDepth)) - kDrawAhead) * kDepth);
   unsigned n = 0, tile = blockIdx.x;
 #pragma unroll 1
-  while (tile < tiles.count) {
-    const unsigned draw = atomicAdd(tiles.drawn, 1);
+  for (unsigned tile_count = 0; tile < tiles.count; ++tile_count) {
+    unsigned draw = 0;
     const TilePlace at = Product::tile(args, tile);
     const int row = at.row * kBr, column = at.column * Product::kColumns;
     const int rows = min(kBr, all.rows - row), columns = min(Product::kColumns, all.columns - column);
@@ -124,6 +161,7 @@ __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, 
 #pragma unroll 1
     for (int x = 0; x < all.depth; x += kDepth, ++n) {
       const int depth = min(kDepth, all.depth - x);
+      if (x == draw_at) draw = draw_tile(tiles, smem, tile_count);
       smem.wait_free(n);
       store_smem(smem.tile_word(n), tile);
       arrive_expecting(smem.full(n), ProductSmem<Product>::kSlice);
@@ -145,65 +183,12 @@ __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, 
       }
       counter.read(Product::kB, 2 * columns * depth);
     }
-    if (draw == tiles.count - 1) *tiles.drawn = 0;  // there are as many draws as tiles
-    tile = draw + gridDim.x;
+    tile = next_tile(tiles, smem, tile_count, draw);
   }
   smem.wait_free(n);
   store_smem(smem.tile_word(n), ProductSmem<Product>::kNoTile);
   arrive(smem.full(n));
 }
-
-/// A warpgroup's tile of C, in registers: fragments of 64 rows by 8 columns as start_wgmma has them.
-template <class T, class Product>
-struct ProductTile {
-  float c[kBr / 64][Product::kColumns / 8][4];
-
-  /// C = A B over slices `first` to `last` - 1, of which the last is under way when it returns.
-  __device__ void multiply(const ProductSmem<Product>& smem, unsigned first, unsigned last) {
-    constexpr std::uint32_t kStepB = Product::kLayout == OperandB::by_column ? 16 * 2 : 16 * kPanelWidth * 2;  // bytes
-#pragma unroll 1
-    for (unsigned n = first; n < last; ++n) {
-      smem.wait_full(n);
-      const std::uint64_t a = panel_descriptor(smem.a(n)), b = panel_descriptor(smem.b(n), kPanelWidth * 2 * kDepth);
-      fence_wgmma();
-#pragma unroll
-      for (int step = 0; step < kDepth / 16; ++step) {
-#pragma unroll
-        for (int i = 0; i < kBr / 64; ++i) {
-          start_wgmma<T, Product::kLayout>(c[i], further(a, i * (64 * kPanelWidth * 2) + step * (16 * 2)),
-                                           further(b, step * kStepB), n > first || step > 0);
-        }
-      }
-      commit_wgmma();
-      if (n > first) {
-        wait_wgmma<1>();
-        smem.release(n - 1);
-      }
-    }
-  }
-  __device__ void finish(const ProductSmem<Product>& smem, unsigned last) {
-    wait_wgmma<0>();
-    smem.release(last - 1);
-  }
-
-  /// Rounds it to T and lays it into SMEM, in panels of 64 columns.
-  __device__ void stage(std::uint32_t to) const {
-    const int warp = thread_now() % 128 / kWarpSize, lane = lane_now();
-#pragma unroll
-    for (int i = 0; i < kBr / 64; ++i) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = 64 * i + 16 * warp + 8 * half + lane / 4;
-#pragma unroll
-        for (int n = 0; n < Product::kColumns / 8; ++n) {
-          const std::uint32_t at = to + n / 8 * (kBr * kPanelWidth * 2) + tile_offset<kPanelWidth>(row, n % 8);
-          store_smem(at + 4 * (lane % 4), pack<T>(c[i][n][2 * half], c[i][n][2 * half + 1]));
-        }
-      }
-    }
-    publish_to_async_proxy();
-  }
-};
 
 /// Starts the store of a staged tile of C. HBM write: C tile [Br, Bc]
 template <class Product, class Counter>
@@ -231,7 +216,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   using Smem = ProductSmem<Product>;
   const Smem smem(smem_bytes);
   if (threadIdx.x == 0) smem.init_barriers();
-  __syncthreads();
+  if constexpr (Product::kAbreast > 1) {
+    sync_cluster();
+  } else {
+    __syncthreads();
+  }
 
   ByteCounter<kCounted> counter;
   if (threadIdx.x >= 2 * 128) {
@@ -253,7 +242,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         arrive_named(kTurn + 1 - warpgroup, 2 * 128);
         break;
       }
-      ProductTile<T, Product> c;
+      WgmmaTile<T, kBr, Product::kColumns, Product::kLayout> c;
       c.multiply(smem, n, n + slices);
       arrive_named(kTurn + 1 - warpgroup, 2 * 128);
       c.finish(smem, n + slices);
@@ -267,6 +256,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (stores) wait_tensor_stores();
   }
   counter.flush(args.byte_counters);
+  if constexpr (Product::kAbreast > 1) sync_cluster();  // a neighbour may still arrive at this CTA's barriers
 #endif
 }
 
@@ -279,8 +269,18 @@ void launch(const Call& call, const Rows& a, const Rows& b, const Rows& c, const
   const int rows_of_b = Product::kLayout == OperandB::by_column ? Product::kColumns : kDepth;
   const ProductMaps maps{panel_map(a, kBr, Product::kReuseOfA != Reuse::none), panel_map(b, rows_of_b),
                          panel_map(c, kBr)};
-  const auto ctas = static_cast<unsigned>(std::min(tiles, num_sms()));
-  kernel<<<ctas, kThreads, kSmem, call.stream>>>(call.args, maps, Tiles{grid_of(tiles), draw_counter(what)});
+  constexpr unsigned kAbreast = Product::kAbreast;
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {kAbreast, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid_of(std::min(tiles, num_sms() / kAbreast * kAbreast));
+  config.blockDim = kThreads;
+  config.dynamicSmemBytes = kSmem;
+  config.stream = call.stream;
+  config.attrs = &cluster;
+  config.numAttrs = kAbreast > 1 ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, call.args, maps, Tiles{grid_of(tiles), draw_counter(what)});
   check_launch(what);
 }
 
@@ -304,8 +304,9 @@ void launch_pv(const Call& call) {
 }
 template <class T>
 void launch_pv_of(const Call& call) {
-  if (call.args.head_dim_v <= 64) return launch_pv<T, OutputProduct<64>>(call);
-  launch_pv<T, OutputProduct<128>>(call);
+  if (call.args.head_dim_v <= 64) return launch_pv<T, OutputProduct<64, 1>>(call);
+  if (call.args.head_dim_v <= 128) return launch_pv<T, OutputProduct<128, 1>>(call);
+  launch_pv<T, OutputProduct<128, 2>>(call);
 }
 
 }  // namespace
