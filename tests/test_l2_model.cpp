@@ -336,3 +336,33 @@ TEST_CASE("what takes much longer than some ten seconds is not simulated, and wh
     CHECK(static_cast<double>(cost(name, 1, 16384, 128, 128)) == doctest::Approx(4 * once).epsilon(0.1));
   }
 }
+
+TEST_CASE("an L2 that holds many small tiles costs time and memory, and ordinary tiles none") {
+  const GpuSpec& gpu = embedded_gpu("H100 SXM");
+  const auto config = [&](Bytes l2) { return l2_config(gpu, l2, false); };
+  const auto small = [](std::int64_t heads) {  // tiles of V of one byte
+    AttentionShape shape = heads_of(heads, 16);
+    shape.head_dim = shape.head_dim_v = 4096;
+    shape.dtype = Dtype::fp8;
+    return kernels_of("naive", shape, tiles_of(16, 1));
+  };
+  CHECK(cost_to_simulate(small(1000), config(gpu.l2_effective_bytes)) > 2 * kMaxCostSimulated);
+  CHECK(cost_to_simulate(small(1000), config(Bytes(1024 * kMiB))) > 2 * kMaxCostSimulated);
+  CHECK(cost_to_simulate(small(60), config(gpu.l2_effective_bytes)) <= kMaxCostSimulated);
+  CHECK(memory_to_simulate(small(1000), config(gpu.l2_effective_bytes)) > kMaxMemorySimulated);
+  CHECK(memory_to_simulate(small(60), config(gpu.l2_effective_bytes)) <= kMaxMemorySimulated);
+  CHECK(memory_to_simulate(small(1000), config(Bytes(0))) == 0);
+  // Streams that CTAs share are as many tiles however many CTAs ask for them.
+  AttentionShape shared = heads_of(1000, 256);
+  shared.head_dim = shared.head_dim_v = 8;
+  CHECK(cost_to_simulate(kernels_of("flash_v2", shared, tiles_of(1, 1)), config(gpu.l2_effective_bytes)) <=
+        kMaxCostSimulated);
+  for (const char* name : {"naive", "flash_v1", "flash_v2"}) {
+    CAPTURE(name);
+    const std::vector<KernelWalk> kernels = kernels_of(name, heads_of(64, 8192), tiles_of(128, 128));
+    CHECK(memory_to_simulate(kernels, config(gpu.l2_effective_bytes)) < 64 * kMiB);
+    const std::int64_t with_l2 = cost_to_simulate(kernels, config(gpu.l2_effective_bytes)),
+                       without = cost_to_simulate(kernels, config(Bytes(0)));
+    CHECK(static_cast<double>(with_l2) < 1.5 * static_cast<double>(without));
+  }
+}

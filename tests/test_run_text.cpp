@@ -156,6 +156,12 @@ TEST_CASE("fp8: a note says what flash is where no kernel takes the shape, and t
             "run in bf16 alone"));
 }
 
+TEST_CASE("what would take too long or too much memory to simulate is left out, and the run says so") {
+  const std::string small = "--algorithm naive --seqlen 16 --head-dim 4096 --dtype fp8 --gemm-tile 16,1 --heads ";
+  CHECK(has(report_of(small + "1000"), "s on one slow core, more than the 15 s that are taken"));
+  CHECK(has(report_of(small + "200 --l2 1GiB"), "GiB, more than the 2 GiB that are taken"));
+}
+
 TEST_CASE("the step's factors have two decimals as long as these say something, and an exponent beyond") {
   const auto step = [](const std::string& arguments) {
     return report_of("--seqlen 64 --attention-share " + arguments);

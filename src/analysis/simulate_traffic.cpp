@@ -21,6 +21,7 @@ void skip(AlgorithmResult& a, Status status, const std::string& reason) {
 }
 
 constexpr std::int64_t kSecond = 1'000'000'000;  ///< in nanoseconds
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr const char* kHowToGoOn = ", and --engine model leaves the L2 out";
 
 /// The algorithms that are not too long to walk; the others are told so.
@@ -48,6 +49,13 @@ std::vector<Job> jobs_of(RunResult& result) {
            "a simulation of about " + std::to_string(cost / kSecond) + " s on one slow core, more than the " +
                std::to_string(kMaxCostSimulated / kSecond) +
                " s that are taken; fewer heads, a shorter sequence or larger tiles are simulated" + kHowToGoOn);
+      continue;
+    }
+    if (const std::int64_t memory = memory_to_simulate(job.kernels, job.config); memory > kMaxMemorySimulated) {
+      skip(a, Status::skipped,
+           "a simulation of so many tiles in L2 that they take about " + std::to_string(memory / kGiB) +
+               " GiB, more than the " + std::to_string(kMaxMemorySimulated / kGiB) +
+               " GiB that are taken; larger tiles or a smaller --l2 are simulated" + kHowToGoOn);
       continue;
     }
     jobs.push_back(std::move(job));

@@ -1,6 +1,7 @@
 #include "simulate/l2_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <future>
 #include <numeric>
 #include <utility>
@@ -37,7 +38,8 @@ L2Config l2_config(const GpuSpec& gpu, Bytes effective_capacity, bool warm, cons
   if (std::none_of(kernels.begin(), kernels.end(), outgrows))
     return without(Status::unsupported, "K and V in flight fit the L2, so CTAs find them however far apart they are");
   config.sm_clocks = gpu.sm_clocks;
-  if (tiles_looked_at(kernels) > kMaxTilesForAllPaces || cost_to_simulate(kernels, config) > kMaxCostSimulated)
+  if (tiles_looked_at(kernels) > kMaxTilesForAllPaces || cost_to_simulate(kernels, config) > kMaxCostSimulated ||
+      memory_to_simulate(kernels, config) > kMaxMemorySimulated)
     return without(Status::skipped, "left out to save time: with them heads no longer repeat; fewer are simulated");
   return config;
 }
@@ -97,31 +99,70 @@ namespace {
 constexpr double kCostOfSharedRequest = 24, kCostOfRequest = 45, kCostOfHalves = 1.25;
 /// Heads that are alike are seen to repeat after some periods, of which the first ones fill the L2.
 constexpr std::int64_t kPeriodsToRepeat = 4;
+/// And after so many requests for each tile that L2 holds: to fill it, and to look at it twice.
+constexpr double kRequestsOfTileToRepeat = 24;
+/// More tiles than these lie beyond the processor's caches, and each doubling of them costs a request so much more.
+constexpr double kTilesInCaches = 1 << 18, kCostOfDoubling = 60;
+/// Of a tile that L2 holds: its place in the lists, and in the two states that are compared.
+constexpr double kBytesOfTile = 200;
 
+/// Requests of some passes, by tensor, and how far they reach in each grid of tiles.
 struct RequestCount : TileListener {
-  void load(const TileId& /*tile*/, Bytes /*bytes*/) override { ++requests; }
-  void store(const TileId& /*tile*/, Bytes /*bytes*/) override { ++requests; }
-  std::int64_t requests = 0;
+  void load(const TileId& tile, Bytes size) override { add(tile, size); }
+  void store(const TileId& tile, Bytes size) override { add(tile, size); }
+  void add(const TileId& tile, Bytes size) {
+    OfTensor& of = tensors[static_cast<std::size_t>(tile.tensor)];
+    of.requests += 1;
+    of.bytes += size.as_double();
+    of.rows = std::max(of.rows, static_cast<double>(tile.row + 1));
+    of.columns = std::max(of.columns, static_cast<double>(tile.column + 1));
+  }
+  struct OfTensor {
+    double requests = 0, bytes = 0, rows = 0, columns = 0;
+  };
+  std::array<OfTensor, kTensorCount> tensors;
 };
 
-/// Of the first, the middle and the last pass: under a mask some are long and some short.
-double mean_requests_of_a_pass(const KernelWalk& kernel) {
+/// What one kernel asks for, from its first, its middle and its last pass: under a mask some are long and some short.
+struct Demand {
+  double requests_of_pass;
+  double tiles_held;  ///< in L2 at one time, at most: where tiles are small it holds many
+};
+
+Demand demand_of(const KernelWalk& kernel, const L2Config& config) {
+  constexpr double kPasses = 3;
   RequestCount count;
   for (const std::int64_t third : {0, 1, 2}) {
     const auto at = [&](std::int64_t size) { return (size - 1) / 2 * third + (third == 2 ? (size - 1) % 2 : 0); };
     kernel.walk_pass(at(kernel.num_ctas), at(kernel.passes_per_cta), count);
   }
-  return static_cast<double>(count.requests) / 3;
+  const double capacity = config.capacity.as_double() * (config.halves ? 2 : 1);
+  const double passes = static_cast<double>(kernel.num_ctas) * static_cast<double>(kernel.passes_per_cta);
+  Demand demand{};
+  const double heads = static_cast<double>(kernel.num_ctas / kernel.tiles_per_head);
+  for (const RequestCount::OfTensor& of : count.tensors) {
+    demand.requests_of_pass += of.requests / kPasses;
+    if (of.requests == 0) continue;
+    const double fit = capacity / (of.bytes / of.requests);
+    const double there = std::min(of.rows * of.columns * heads, of.requests / kPasses * passes);
+    demand.tiles_held = std::max(demand.tiles_held, std::min(fit, there));
+  }
+  return demand;
 }
 
-double heads_played(const KernelWalk& kernel, const L2Config& config, Pace pace, std::int64_t dealt_alike) {
+double heads_played(const KernelWalk& kernel, const L2Config& config, Pace pace, std::int64_t dealt_alike,
+                    const Demand& demand) {
   const std::int64_t heads = kernel.num_ctas / kernel.tiles_per_head;
   if (kernel.heads_per_kv == 0 || pace == Pace::drifting) return static_cast<double>(heads);
   const std::int64_t places = std::min(resident_units(kernel, config), kernel.num_ctas);
   const bool one_step = kernel.passes_per_cta == 1 && kernel.tiles_per_pass == 1;
   const std::int64_t even = one_step ? 1 : places / std::gcd(places, kernel.tiles_per_head);
   const std::int64_t period = std::lcm(even, kernel.heads_per_kv * dealt_alike);
-  return static_cast<double>(std::min(heads, kPeriodsToRepeat * period));
+  const double of_head =
+      static_cast<double>(kernel.tiles_per_head) * static_cast<double>(kernel.passes_per_cta) * demand.requests_of_pass;
+  const double to_repeat = static_cast<double>(kPeriodsToRepeat * period) +
+                           (of_head > 0 ? kRequestsOfTileToRepeat * demand.tiles_held / of_head : 0);
+  return std::min(static_cast<double>(heads), to_repeat);
 }
 
 }  // namespace
@@ -140,12 +181,21 @@ std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Co
   const std::vector<Pace> paces = paces_to_simulate(kernels, config);
   double cost = 0;
   for (const KernelWalk& kernel : kernels) {
+    const Demand demand = demand_of(kernel, config);
+    const double of_request = (kernel.shares_streams ? kCostOfSharedRequest : kCostOfRequest) +
+                              kCostOfDoubling * std::max(0.0, std::log2(demand.tiles_held / kTilesInCaches));
     const double of_head = static_cast<double>(kernel.tiles_per_head) * static_cast<double>(kernel.passes_per_cta) *
-                           mean_requests_of_a_pass(kernel) *
-                           (kernel.shares_streams ? kCostOfSharedRequest : kCostOfRequest);
-    for (const Pace pace : paces) cost += of_head * heads_played(kernel, config, pace, dealt_alike);
+                           demand.requests_of_pass * of_request;
+    for (const Pace pace : paces) cost += of_head * heads_played(kernel, config, pace, dealt_alike, demand);
   }
   return static_cast<std::int64_t>(std::min(cost * (config.warm ? 2 : 1) * (config.halves ? kCostOfHalves : 1), 1e18));
+}
+
+std::int64_t memory_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config) {
+  double tiles = 0;
+  for (const KernelWalk& kernel : kernels) tiles = std::max(tiles, demand_of(kernel, config).tiles_held);
+  const auto paces = static_cast<double>(paces_to_simulate(kernels, config).size());
+  return static_cast<std::int64_t>(std::min(tiles * paces * kBytesOfTile, 1e18));
 }
 
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config, CtaOrder order) {

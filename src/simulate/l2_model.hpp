@@ -82,10 +82,14 @@ inline constexpr std::int64_t kMaxTilesSimulated = 250'000'000;
 /// The paces of an estimate: drifting among them where the config has clocks.
 std::vector<Pace> paces_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config);
 /// Nanoseconds that estimate_l2() takes on one slow core, all its paces together. An estimate, and the same on every
-/// machine: requests of three passes stand for all, and of heads that are alike only as many count as it takes to see
-/// that they repeat. Looks at few tiles only where tiles_looked_at() is within kMaxTilesSimulated.
+/// machine: requests of three passes stand for all, those of an L2 of many tiles take longer, and of heads that are
+/// alike only as many count as it takes to see that they repeat. Looks at few tiles only where tiles_looked_at() is
+/// within kMaxTilesSimulated.
 std::int64_t cost_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config);
 inline constexpr std::int64_t kMaxCostSimulated = 15'000'000'000;
+/// Bytes that estimate_l2() takes at most, all its paces together: where tiles are small L2 holds many.
+std::int64_t memory_to_simulate(const std::vector<KernelWalk>& kernels, const L2Config& config);
+inline constexpr std::int64_t kMaxMemorySimulated = std::int64_t{2} << 30;
 
 /// K and V of all heads whose CTAs are resident at one time, at most.
 Bytes kv_in_flight(const KernelWalk& kernel, const AttentionShape& shape, const L2Config& config, CtaOrder order);
