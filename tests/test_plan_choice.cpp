@@ -142,6 +142,9 @@ TEST_CASE(
   CHECK(tile(128, 4096, false) == std::pair<std::int64_t, std::int64_t>{128, 128});
   CHECK(tile(128, 8192, true) == std::pair<std::int64_t, std::int64_t>{128, 176});
   CHECK(tile(256, 8192, false) == std::pair<std::int64_t, std::int64_t>{128, 80});
+  AttentionShape few;  // at 128 columns the keys decide, however few queries there are
+  few.seqlen_q = 1024, few.seqlen_kv = 4097, few.mask = Mask::causal();
+  CHECK(choose_plan(algorithm("flash_v3"), few, {}, Bytes(232448)).block_kv == 176);
   for (const auto& [head_dim, block_q] : {std::pair{64, 192}, {128, 192}, {256, 128}}) {
     AttentionShape s;
     s.dtype = Dtype::fp8;
