@@ -129,6 +129,22 @@ TEST_CASE("every command has a --help with an example, on standard output") {
   }
 }
 
+TEST_CASE("an option that takes on or off, or nothing by default, says so, and its values once") {
+  for (const char* command : {"run --help", "sweep --help"}) {
+    std::string help;
+    for (const std::string& word : words(run_program(words(command)).out)) {
+      for (const std::string& line : lines_of(word)) help += line + " ";
+    }
+    for (const char* said : {"--kernel-counters on|off The kernels count the bytes they ask for (default: on)",
+                             "--hw-counters on|off Read the GPU's own counters, through CUPTI (default: on)",
+                             "--require gpu|counters Exit with 4 unless this machine has it (default: nothing"}) {
+      CAPTURE(command);
+      CAPTURE(said);
+      CHECK(has(help, said));
+    }
+  }
+}
+
 TEST_CASE("scenario list gives every question whole, on a page of 100 columns, and as JSON") {
   const std::vector<std::string> lines = lines_of(run_program(words("scenario list")).out);
   REQUIRE(lines.size() >= 2 + 14);
