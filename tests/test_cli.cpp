@@ -145,6 +145,20 @@ TEST_CASE("an option that takes on or off, or nothing by default, says so, and i
   }
 }
 
+TEST_CASE("the command table of docs/cli.md has every subcommand of gpu") {
+  const std::string text = text_of_file(HBMSCOPE_SOURCE_DIR "/docs/cli.md");
+  const std::size_t at = text.find("| `gpu ");
+  REQUIRE(at != std::string::npos);
+  const std::string names = text.substr(at, text.find('`', at + 3) - at);
+  const std::vector<std::string> lines = lines_of(run_program(words("gpu --help")).out);
+  auto line = std::find(lines.begin(), lines.end(), "Subcommands:");
+  REQUIRE(line != lines.end());
+  while (++line != lines.end() && !line->empty()) {
+    CAPTURE(*line);
+    CHECK(has(names, words(*line)[0]));
+  }
+}
+
 TEST_CASE("scenario list gives every question whole, on a page of 100 columns, and as JSON") {
   const std::vector<std::string> lines = lines_of(run_program(words("scenario list")).out);
   REQUIRE(lines.size() >= 2 + 14);
