@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sweep_checks.hpp"
@@ -221,4 +222,38 @@ TEST_CASE("killed at a random moment, again and again, and resumed: the bytes ar
     CHECK(text_of_file(path) == all);
   }
   CHECK(in_time > 0);
+}
+
+TEST_CASE("the sweeps of the help, of README and of docs/sweeps.md run one after the other in one folder") {
+  for (const char* source : {"", "/README.md", "/docs/sweeps.md"}) {
+    CAPTURE(source);
+    const TemporaryFolder folder;
+    const std::string text = *source == '\0' ? run_program(words("sweep --help")).out
+                                             : text_of_file(std::string(HBMSCOPE_SOURCE_DIR) + source);
+    bool in_code = *source == '\0';
+    std::string command;  // of several lines where they end in a backslash
+    int ran = 0;
+    for (const std::string& line : lines_of(text)) {
+      if (line.starts_with("```")) in_code = !in_code;
+      command += line.substr(0, line.find(" #"));
+      if (command.ends_with('\\')) {
+        command.back() = ' ';
+        continue;
+      }
+      const std::string whole = std::exchange(command, {});
+      const std::size_t at = whole.find("hbmscope sweep -");
+      std::vector<std::string> arguments = words(at == std::string::npos ? "" : whole.substr(at + 9));
+      CAPTURE(whole);
+      if (!in_code || arguments.empty()) continue;
+      for (std::size_t i = 1; i < arguments.size(); ++i) {
+        std::erase(arguments[i], '\'');
+        if (arguments[i - 1] == "-o" || arguments[i - 1] == "--csv") arguments[i] = folder.file(arguments[i]);
+      }
+      const Outcome outcome = run_program(arguments);
+      CAPTURE(outcome.err);
+      CHECK(outcome.code == 0);
+      ++ran;
+    }
+    CHECK(ran >= 1);
+  }
 }

@@ -60,7 +60,7 @@ void add_merge(CLI::App& app, const Invocation&) {
   c->add_flag("--mixed", options->merge.mixed, "Take rows of several versions of hbmscope and of several GPUs");
   c->footer(
       "Every point has to be there once; lines that stand there twice and are the same count once.\n"
-      "Example: hbmscope merge rows.*.jsonl -o rows.jsonl");
+      "Example: hbmscope merge part.*.jsonl -o whole.jsonl");
   c->callback([options] { execute(*options); });
 }
 

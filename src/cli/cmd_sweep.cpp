@@ -245,8 +245,8 @@ void add_sweep(CLI::App& app, const Invocation&) {
       "The last axis of the command line changes fastest.\n"
       "Examples:\n"
       "  hbmscope sweep --seqlen 1k:64k:x2 --head-dim 64,128 -o rows.jsonl\n"
-      "  hbmscope sweep --seqlen 1k:64k:x2 --gpu a100,h100,h200 --engine sim -o rows.jsonl --resume\n"
-      "  srun -n 8 hbmscope sweep --seqlen 64:64k:64 --shard auto -o 'rows.{shard}.jsonl'");
+      "  hbmscope sweep --seqlen 1k:64k:x2 --gpu a100,h100,h200 --engine sim -o gpus.jsonl --resume\n"
+      "  srun -n 8 hbmscope sweep --seqlen 64:64k:64 --shard auto -o 'part.{shard}.jsonl'");
   c->callback([c, options] { execute(*c, *options); });
 }
 
