@@ -118,8 +118,10 @@ TEST_CASE("a GPU lacks something for flash_v3 unless it is Hopper, and for clust
   CHECK(lacks("flash_v3", 1, embedded_gpu("B200")));
   CHECK_FALSE(lacks("flash_v2", 2, embedded_gpu("B200")));
   GpuSpec own = embedded_gpu("A100");
-  own.architecture = kUnknownArchitecture;
-  CHECK_FALSE(lacks("flash_v3", 2, own));
+  for (const char* says_nothing : {"unknown", "", "NVIDIA Hopper", "compute capability"}) {
+    own.architecture = says_nothing;
+    CHECK_FALSE(lacks("flash_v3", 2, own));
+  }
 }
 
 TEST_CASE(

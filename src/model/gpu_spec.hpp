@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/dtype.hpp"
@@ -18,9 +17,6 @@ struct Source {
   std::string title;
   std::string date;  ///< ISO date or month of the document
 };
-
-/// What GPU files that leave the architecture out stand for.
-inline constexpr std::string_view kUnknownArchitecture = "unknown";
 
 /// A GPU as data: datasheet values, dense rates only. Each value's source stands in `sources` under the value's JSON
 /// key.

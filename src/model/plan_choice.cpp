@@ -167,8 +167,9 @@ std::string_view fastest_flash(const AttentionShape& s, const GpuSpec& gpu) {
 }
 
 std::string_view lacking(const Algorithm& a, const TilePlan& plan, const GpuSpec& gpu) {
-  if (gpu.architecture == kUnknownArchitecture) return {};
   const std::array<int, 2> has = compute_capability(gpu);
+  const bool stated = has[0] > 0 || gpu.architecture.find("AMD") != std::string::npos;
+  if (!stated) return {};  // it may be anything
   // Blackwell kept copy engine and clusters, but not wgmma.
   if (a.name == "flash_v3" && has != kHopper)
     return "Hopper, compute capability 9.0: its copy engine and wgmma instructions";

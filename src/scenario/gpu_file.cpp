@@ -61,7 +61,7 @@ class GpuReader {
     gpu.name = top_.require_string("name");
     if (gpu.name.empty()) top_.fail("name", "must not be empty", "name the GPU");
     gpu.aliases = top_.optional_strings("aliases");
-    gpu.architecture = top_.optional_string("architecture").value_or(std::string(kUnknownArchitecture));
+    gpu.architecture = top_.optional_string("architecture").value_or("unknown");
     gpu.num_sms = integer("num_sms", kMaxSms);
     gpu.l2_bytes = bytes("l2_bytes");
     read_l2_effective(gpu);
