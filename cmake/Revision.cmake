@@ -8,5 +8,9 @@ add_custom_target(hbmscope_revision
   BYPRODUCTS ${version_cpp}
   COMMENT "Looking up the git revision"
   VERBATIM)
-target_sources(hbmscope_lib PRIVATE ${version_cpp})
-add_dependencies(hbmscope_lib hbmscope_revision)
+foreach(target hbmscope_lib hbmscope_bridge)
+  if(TARGET ${target})
+    target_sources(${target} PRIVATE ${version_cpp})
+    add_dependencies(${target} hbmscope_revision)
+  endif()
+endforeach()

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "core/error.hpp"
+#include "core/version.hpp"
 #include "kernels/attention.hpp"
 
 namespace {
@@ -19,6 +20,9 @@ const kernels::Pipeline* nth(std::size_t n) {
 }  // namespace
 
 extern "C" {
+
+/// The git revision that this library was built from.
+const char* hbmscope_revision() { return hbmscope_git_revision().data(); }
 
 /// Name of the nth pipeline, or null beyond the last.
 const char* hbmscope_pipeline(int n) {

@@ -31,11 +31,8 @@ def shapes(path):
     return result
 
 
-def pipelines(path):
+def pipelines(library):
     """hbmscope's kernels by name, and what its tile search compares: functions that start one."""
-    if not path:
-        return {}
-    library = ctypes.CDLL(path)
     library.hbmscope_pipeline.restype = ctypes.c_char_p
     started = {}
     for number in range(100):
@@ -86,12 +83,16 @@ def main():
     parser.add_argument("--implementations", default="fa2,cudnn")
     parser.add_argument("--in-a-row", type=int, default=1)
     options = parser.parse_args()
-    own = pipelines(options.bridge)
+    library = ctypes.CDLL(options.bridge) if options.bridge else None
+    own = pipelines(library) if library else {}
     torch.manual_seed(1)
     properties = torch.cuda.get_device_properties(0)
     scratch = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     meta = {"gpu": properties.name, "versions": {"torch": torch.__version__, "cuda": torch.version.cuda,
                                                  "cudnn": torch.backends.cudnn.version()}}
+    if library:
+        library.hbmscope_revision.restype = ctypes.c_char_p
+        meta["git"] = library.hbmscope_revision().decode()
     for batch, heads, n, d, causal in shapes(options.shapes):
         q, k, v = (torch.randn(batch, heads, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
         o, lse = torch.empty_like(q), torch.empty(batch, heads, n, device="cuda")
