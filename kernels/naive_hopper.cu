@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "kernels/gemm_tile.cuh"
-#include "kernels/hopper.cuh"
+#include "kernels/gemm_wgmma.cuh"
 #include "kernels/naive.hpp"
 #include "kernels/tensor_map.hpp"
 #include "kernels/tile.cuh"
@@ -153,57 +153,19 @@ __device__ void copy_slices(const AttentionArgs& args, const ProductMaps& maps, 
   arrive(smem.full(n));
 }
 
-/// A warpgroup's tile of C, in registers: fragments of 64 rows by 8 columns as start_wgmma has them.
-template <class T, class Product>
-struct ProductTile {
-  float c[kBr / 64][Product::kColumns / 8][4];
-
-  /// C = A B over slices `first` to `last` - 1, of which the last is under way when it returns.
-  __device__ void multiply(const ProductSmem<Product>& smem, unsigned first, unsigned last) {
-    constexpr std::uint32_t kStepB = Product::kLayout == OperandB::by_column ? 16 * 2 : 16 * kPanelWidth * 2;  // bytes
+/// C = A B over slices `first` to `last` - 1, of which the last is under way when it returns.
+template <class Tile, class Product>
+__device__ void multiply_slices(Tile& c, const ProductSmem<Product>& smem, unsigned first, unsigned last) {
 #pragma unroll 1
-    for (unsigned n = first; n < last; ++n) {
-      smem.wait_full(n);
-      const std::uint64_t a = panel_descriptor(smem.a(n)), b = panel_descriptor(smem.b(n), kPanelWidth * 2 * kDepth);
-      fence_wgmma();
-#pragma unroll
-      for (int step = 0; step < kDepth / 16; ++step) {
-#pragma unroll
-        for (int i = 0; i < kBr / 64; ++i) {
-          start_wgmma<T, Product::kLayout>(c[i], further(a, i * (64 * kPanelWidth * 2) + step * (16 * 2)),
-                                           further(b, step * kStepB), n > first || step > 0);
-        }
-      }
-      commit_wgmma();
-      if (n > first) {
-        wait_wgmma<1>();
-        smem.release(n - 1);
-      }
+  for (unsigned n = first; n < last; ++n) {
+    smem.wait_full(n);
+    c.multiply_slice(smem.a(n), smem.b(n), n > first);
+    if (n > first) {
+      wait_wgmma<1>();
+      smem.release(n - 1);
     }
   }
-  __device__ void finish(const ProductSmem<Product>& smem, unsigned last) {
-    wait_wgmma<0>();
-    smem.release(last - 1);
-  }
-
-  /// Rounds it to T and lays it into SMEM, in panels of 64 columns.
-  __device__ void stage(std::uint32_t to) const {
-    const int warp = thread_now() % 128 / kWarpSize, lane = lane_now();
-#pragma unroll
-    for (int i = 0; i < kBr / 64; ++i) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = 64 * i + 16 * warp + 8 * half + lane / 4;
-#pragma unroll
-        for (int n = 0; n < Product::kColumns / 8; ++n) {
-          const std::uint32_t at = to + n / 8 * (kBr * kPanelWidth * 2) + tile_offset<kPanelWidth>(row, n % 8);
-          store_smem(at + 4 * (lane % 4), pack<T>(c[i][n][2 * half], c[i][n][2 * half + 1]));
-        }
-      }
-    }
-    publish_to_async_proxy();
-  }
-};
+}
 
 /// Starts the store of a staged tile of C. HBM write: C tile [Br, Bc]
 template <class Product, class Counter>
@@ -253,14 +215,15 @@ __global__ void __launch_bounds__(kThreads, 1)
         arrive_named(kTurn + 1 - warpgroup, 2 * 128);
         break;
       }
-      ProductTile<T, Product> c;
-      c.multiply(smem, n, n + slices);
+      WgmmaTile<T, kBr, Product::kColumns, Product::kLayout> c;
+      multiply_slices(c, smem, n, n + slices);
       arrive_named(kTurn + 1 - warpgroup, 2 * 128);
-      c.finish(smem, n + slices);
+      wait_wgmma<0>();
+      smem.release(n + slices - 1);
 
       if (stores) wait_tensor_stores();  // the tile before has left SMEM
       sync_named(kStaging + warpgroup, 128);
-      c.stage(staged);
+      c.stage(staged, thread_now() % 128 / kWarpSize, lane_now());
       sync_named(kStaging + warpgroup, 128);
       if (stores) store_tile<Product>(args, maps.c, staged, Product::tile(args, tile), counter);
     }
