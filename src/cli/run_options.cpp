@@ -176,9 +176,8 @@ AmdahlInput checked(const AmdahlInput& a) {
   if (a.share && (*a.share < 0 || *a.share > 1)) {
     throw Error(ErrorKind::usage, "--attention-share: must be between 0 and 1", "0.30 is 30 % of the step's time");
   }
-  if (a.speedup && (*a.speedup < kLeastSpeedup || *a.speedup > kMostSpeedup)) {
-    throw Error(ErrorKind::usage,
-                "--attention-speedup: must be between 1e-6 and 1e6, got " + fmt::format("{}", *a.speedup),
+  if (a.speedup && !is_taken(*a.speedup)) {
+    throw Error(ErrorKind::usage, fmt::format("--attention-speedup: {}, got {}", kSpeedupsTaken, *a.speedup),
                 "2 means twice as fast");
   }
   if (a.time_saved && (*a.time_saved < 0 || *a.time_saved >= 1)) {

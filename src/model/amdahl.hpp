@@ -12,6 +12,10 @@ struct Amdahl {
 
 /// Speed-ups that are taken for one of attention: beyond them nobody measures, and curves are flat.
 inline constexpr double kLeastSpeedup = 1e-6, kMostSpeedup = 1e6;
+inline constexpr const char* kSpeedupsTaken = "must be between 1e-6 and 1e6";
+constexpr bool is_taken(double speedup) {
+  return speedup >= kLeastSpeedup && speedup <= kMostSpeedup;
+}
 
 /// `share` in [0, 1], `speedup` > 0.
 constexpr Amdahl amdahl(double share, double speedup) {

@@ -119,8 +119,7 @@ class Reader {
     const auto& saved = run.attention_time_saved;
     if (share && (*share < 0 || *share > 1))
       fields.fail("attention_share", "must be between 0 and 1", "0.3 is 30 % of the step's time");
-    if (speedup && (*speedup < kLeastSpeedup || *speedup > kMostSpeedup))
-      fields.fail("attention_speedup", "must be between 1e-6 and 1e6", "2 means twice as fast");
+    if (speedup && !is_taken(*speedup)) fields.fail("attention_speedup", kSpeedupsTaken, "2 means twice as fast");
     if (saved && (*saved < 0 || *saved >= 1)) {
       fields.fail("attention_time_saved", "must be at least 0 and below 1",
                   "0.3 means that attention takes 30 % less time");
